@@ -17,7 +17,7 @@ import { checkAttribute } from './git/attributes.ts'
 import { LIMITS, TooLarge } from './git/bounds.ts'
 import { type CommitList, commitsBetween, isAncestor, mergeBases } from './git/commits.ts'
 import { changesIn, diffTrees, patchOf, plainDiff } from './git/diffs.ts'
-import { mergeTrees, type Stage } from './git/merges.ts'
+import { isFileOrFolder, type MergeConflict, mergeTrees, type Stage } from './git/merges.ts'
 import { type Objects, openObjects, writeObjects } from './git/objects.ts'
 import type { Entry, Oid, Path } from './git/repository.ts'
 import { read } from './git/run.ts'
@@ -263,9 +263,11 @@ async function compare(
   const links = linksOf(objects, result)
   const diffs = [result, ours, upstream].map(oid => diffTrees(scratch, merge.tree, oid))
   const [steerCi, toResult = '', toOurs = '', toTheirs = ''] = await allOf([links.then(steersCiThrough), ...diffs])
-  const stages = Map.groupBy(merge.stages, pathOf)
-  const kinds = new Map(merge.stages.map(({ path }) => [path, 'contents']))
-  for (const { kind, paths } of merge.conflicts) for (const path of paths) kinds.set(path, kind)
+  const moved = movedInResult(merge.conflicts, toResult)
+  const named = (path: Path): Path => moved.get(path)?.path ?? path
+  const stages = Map.groupBy(merge.stages, ({ path }) => named(path))
+  const kinds = new Map(merge.stages.map(({ path }) => [named(path), 'contents']))
+  for (const { kind, paths } of merge.conflicts) for (const path of paths) kinds.set(named(path), kind)
 
   const spots = new Map<Path, Spot>()
   // Records a version of a file that differs from git's own merge; the versions that are not recorded equal it. (A
@@ -278,8 +280,13 @@ async function compare(
   const [ci, steering, files]: [Path[], Path[], Ledger['files']] = [[], [], { upstream: 0, fork: 0 }]
   const arrived: Arrival[] = []
   const ofSides = new Set<Oid>()
-  for (const [path, automatic, there] of changesIn(toResult)) note(path, automatic, { result: there })
-  for (const [path, automatic, there] of changesIn(toOurs)) {
+  const placed = new Set([...moved.values()].map(pathOf))
+  for (const [path, automatic, there] of changesIn(toResult)) {
+    if (placed.has(path)) continue
+    note(named(path), automatic, { result: moved.get(path)?.entry ?? there })
+  }
+  for (const [is, automatic, there] of changesIn(toOurs)) {
+    const path = named(is)
     if (there) ofSides.add(there.oid)
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { ours: there })
     if (!kinds.has(path)) files.upstream++
@@ -289,7 +296,8 @@ async function compare(
     if (isCi) ci.push(path)
     else if (steersAgents(path)) steering.push(path)
   }
-  for (const [path, automatic, there] of changesIn(toTheirs)) {
+  for (const [is, automatic, there] of changesIn(toTheirs)) {
+    const path = named(is)
     if (there) ofSides.add(there.oid)
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { theirs: there })
     if (!kinds.has(path)) files.fork++
@@ -303,6 +311,35 @@ async function compare(
   const ledger = { conflicts, ...changes, ci, steering, files }
   return { ledger, spots, steerCi, ofSides, lost, switchedOff: { files: off, started }, whole }
 }
+
+/**
+ * A file where the other side has a folder is moved by git to its path with ~ and a name of its side, which differs
+ * from merge to merge: gives the paths that such files have in the result, with their versions, by those in git's own
+ * merge.
+ */
+function movedInResult(
+  conflicts: readonly MergeConflict[],
+  toResult: string,
+): ReadonlyMap<Path, { path: Path; entry: Entry }> {
+  const moves = conflicts.filter(isFileOrFolder).flatMap(({ paths }) => {
+    const place = placeOf(paths)
+    return paths.filter(path => path.startsWith(`${place}~`)).map(path => ({ path, beginning: `${place}~` }))
+  })
+  if (moves.length === 0) return new Map()
+  const changes = [...changesIn(toResult)]
+  const gone = new Set(changes.filter(([, , there]) => !there).map(([path]) => path))
+  const added = changes.flatMap(([path, automatic, entry]) => (automatic ? [] : [{ path, entry }]))
+  return new Map(
+    moves.flatMap(({ path, beginning }) => {
+      const isIt = (it: { path: Path }) => it.path.startsWith(beginning) && !it.path.includes('/', beginning.length)
+      const now = gone.has(path) ? added.find(isIt) : undefined
+      return now ? [[path, now]] : []
+    }),
+  )
+}
+
+/** The path that is a file on one side and a folder on the other: git names it, and where it has moved the file. */
+const placeOf = (paths: readonly Path[]): Path => paths.toSorted((one, other) => one.length - other.length)[0] ?? ''
 
 /** A CI file that upstream changed: git's own merge of it (`entry`), and the fork's version (`before`). */
 type Arrival = { path: Path; entry: NonNullable<Entry>; before: Entry }

@@ -210,7 +210,8 @@ export function withBoth(text: string, length: number): string | undefined {
   return parts?.map(part => ('same' in part ? part.same : lineEnded(part.ours, part.theirs))).join('')
 }
 
-const lineEnded = (one: string, other: string): string =>
+/** Two texts one after the other, the first with a line end. */
+export const lineEnded = (one: string, other: string): string =>
   one === '' || one.endsWith('\n') || other === '' ? one + other : `${one}\n${other}`
 
 /** A line with markers, its sign and their length. */

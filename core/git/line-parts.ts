@@ -8,10 +8,11 @@ import { Failure } from '../failure.ts'
 export type LineRange = { fromA: number; toA: number; fromB: number; toB: number }
 
 /**
- * Version A with some ranges replaced by those of version B. Throws a {@link Failure} if the ranges overlap, are not in
- * order, or are outside of a version.
+ * Version A with some ranges replaced by those of version B. Where all lines of B have another line end than all lines
+ * of A, that is a change of its own: all lines get the line end of A, or with `lineEnds` that of B. Throws a
+ * {@link Failure} if the ranges overlap, are not in order, or are outside of a version.
  */
-export function withLines(a: Buffer, b: Buffer, ranges: readonly LineRange[]): Buffer {
+export function withLines(a: Buffer, b: Buffer, ranges: readonly LineRange[], lineEnds = false): Buffer {
   const [one, other] = [linesOf(a), linesOf(b)]
   const pieces: Buffer[] = []
   let [at, last] = [0, 0]
@@ -23,8 +24,21 @@ export function withLines(a: Buffer, b: Buffer, ranges: readonly LineRange[]): B
     last = toB
   }
   pieces.push(...one.slice(at))
-  return Buffer.concat(withEnds(pieces))
+  const [end, otherEnd] = [lineEndOf(one), lineEndOf(other)]
+  const isOwnChange = end !== undefined && otherEnd !== undefined && end !== otherEnd
+  return Buffer.concat(withEnds(pieces, isOwnChange ? (lineEnds ? otherEnd : end) : undefined))
 }
+
+type LineEnd = '\n' | '\r\n'
+
+/** The line end of all lines; undefined if they have different ones, or none. */
+function lineEndOf(lines: readonly Buffer[]): LineEnd | undefined {
+  const ends = new Set(lines.filter(isEnded).map((line): LineEnd => (hasReturn(line) ? '\r\n' : '\n')))
+  return ends.size === 1 ? [...ends][0] : undefined
+}
+
+const isEnded = (line: Buffer): boolean => line.at(-1) === 0x0a
+const hasReturn = (line: Buffer): boolean => line.at(-2) === 0x0d
 
 /** The lines of a text with their line ends. */
 function linesOf(text: Buffer): Buffer[] {
@@ -38,10 +52,16 @@ function linesOf(text: Buffer): Buffer[] {
   return lines
 }
 
-/** A line without an end gets one where another line follows. */
-function withEnds(lines: readonly Buffer[]): Buffer[] {
-  const end = lines.some(line => line.length > 1 && line.at(-2) === 0x0d) ? '\r\n' : '\n'
+/** Gives a line end to each line, or only to those that have none; a last line without a line end stays so. */
+function withEnds(lines: readonly Buffer[], end: LineEnd | undefined): Buffer[] {
+  const usual = lines.some(line => isEnded(line) && hasReturn(line)) ? '\r\n' : '\n'
   return lines.map((line, at) => {
-    return at === lines.length - 1 || line.at(-1) === 0x0a ? line : Buffer.concat([line, Buffer.from(end)])
+    if (isEnded(line) ? end === undefined : at === lines.length - 1) return line
+    return Buffer.concat([withoutEnd(line), Buffer.from(end ?? usual)])
   })
+}
+
+function withoutEnd(line: Buffer): Buffer {
+  if (!isEnded(line)) return line
+  return line.subarray(0, hasReturn(line) ? -2 : -1)
 }

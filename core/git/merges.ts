@@ -12,6 +12,10 @@ import { treeOf } from './trees.ts'
 export type Stage = { mode: string; oid: Oid; stage: 1 | 2 | 3; path: Path }
 /** A conflict: its kind in git's words (`contents`, `modify/delete`, …), and all of its paths. */
 export type MergeConflict = { kind: string; paths: Path[] }
+
+/** Whether a conflict is that of a file in the place where the other side has a folder. */
+export const isFileOrFolder = ({ kind }: { kind: string | undefined }): boolean => kind === 'file/directory'
+
 /** The result of `git merge-tree --write-tree`: a tree, and its conflicts. */
 export type MergedTree = { tree: Oid; stages: Stage[]; conflicts: MergeConflict[] }
 

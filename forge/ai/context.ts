@@ -137,7 +137,8 @@ async function contentsOf(session: Session, { objects }: Sources): Promise<Conte
   return new Map(oids.map((oid, at) => [oid, bytes[at]]))
 }
 
-async function readContent(objects: Objects, oid: Oid): Promise<Buffer | undefined> {
+/** The content of a blob; undefined where it is missing or too large. */
+export async function readContent(objects: Objects, oid: Oid): Promise<Buffer | undefined> {
   if (oid.length !== (objects.repository.format === 'sha1' ? 40 : 64)) return undefined
   const object = await objects.read(oid, { limit: MAX_READ_BYTES })
   return object?.type === 'blob' ? object.bytes : undefined

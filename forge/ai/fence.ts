@@ -20,6 +20,9 @@ export const tokensOf = (bytes: number): number => Math.ceil(bytes / BYTES_PER_T
 export const tokensSent = (bytes: number): number => tokensOf(Math.min(bytes, MAX_SENT_BYTES))
 export const tokensIn = (text: string): number => tokensOf(Buffer.byteLength(text))
 
+/** Whether a file is binary, by its beginning. Its content is not sent. */
+export const isBinary = (bytes: Buffer): boolean => bytes.subarray(0, 8192).includes(0)
+
 /** Puts a text between two fence lines that do not occur in it. */
 export function fenced(text: string): string {
   const longest = (text.match(/`{3,}/g) ?? []).reduce((length, run) => Math.max(length, run.length), 2)
@@ -40,7 +43,7 @@ export function fileInWords(path: Path, said: string, bytes: Buffer | undefined,
   const limit = Math.min(most, MAX_SENT_BYTES)
   if (!bytes) return `${name}, but its content is too large or not in this repository: it is not shown.`
   if (bytes.length === 0) return `${name}. It is empty.`
-  if (bytes.subarray(0, 8192).includes(0)) return `${name}. It is binary, ${many(bytes.length, 'byte')}: not shown.`
+  if (isBinary(bytes)) return `${name}. It is binary, ${many(bytes.length, 'byte')}: not shown.`
   const sent = bytes.length > limit ? cutAtLine(bytes, limit) : bytes
   const text = sent.toString()
   const notes = [

@@ -1,8 +1,8 @@
 /** Shows which files a model knows and how full its window is, before and during a turn. */
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { visible } from '../../core/text.ts'
-import { fits, mostOfFile, requestFor } from './context.ts'
-import { tokensIn, tokensOf } from './fence.ts'
+import { fits, mostOfFile, readContent, requestFor } from './context.ts'
+import { isBinary, tokensIn, tokensOf } from './fence.ts'
 import { catchUp, contentSince, filesIn, nearFiles, prepareSession, type State, withOpening } from './opening.ts'
 import { type Session, withUser } from './session.ts'
 
@@ -26,11 +26,11 @@ export async function warm(session: Session, state: State, now: number): Promise
   await outlineOf({ ...session, ...(opening && { opening }) }, state)
 }
 
-/**
- * Counts in tokens. `isCut`: only the first part of the file is sent. `words`: where the list of files is too long for
- * the window, a sentence that says so.
- */
-type Meter = { used: number; of: number; files: { path: Path; tokens: number; isCut: boolean }[]; words?: string }
+/** How much of a file is sent: of a long file its beginning, of a binary or a huge one nothing. */
+type Sent = { tokens: number; sent: 'whole' | 'part' | 'nothing' }
+
+/** Counts in tokens. `words`: where the list of files is too long for the window, a sentence that says so. */
+type Meter = { used: number; of: number; files: ({ path: Path } & Sent)[]; words?: string }
 
 /**
  * How full the window is: as counted by the provider for the last request, with what the next one adds; an estimate
@@ -38,16 +38,11 @@ type Meter = { used: number; of: number; files: { path: Path; tokens: number; is
  */
 export async function meterOf(session: Session, state: State): Promise<Meter> {
   const { files } = await filesIn(session, state)
-  const infos = await Promise.all([...files.values()].map(oid => state.objects.info(oid)))
-  const most = mostOfFile(state.model.window)
   const { words } = await outlineOf(session, state)
   return {
     used: await tokensUsed(session.opening ? await catchUp(session, state, new Set()) : session, state),
     of: state.model.window,
-    files: [...files.keys()].map((path, at) => {
-      const { size = 0 } = infos[at] ?? {}
-      return { path, tokens: tokensOf(Math.min(size, most)), isCut: size > most }
-    }),
+    files: await Promise.all([...files].map(async ([path, oid]) => ({ path, ...(await sentOf(state, oid)) }))),
     words,
   }
 }
@@ -85,9 +80,9 @@ export async function tokensUsed(session: Session, state: State): Promise<number
     return tokensIn(JSON.stringify([tools, system, messages]))
   }
   const since = session.messages.slice(last + 1)
-  const sizes = await sizesOf(state, contentSince(session, last + 1))
+  const files = await Promise.all(contentSince(session, last + 1).map(oid => sentOf(state, oid)))
   const texts = since.map(entry => ('text' in entry ? tokensIn(entry.text) : 0))
-  return answer.usage.input + answer.usage.output + sum(texts) + sum([...sizes.values()])
+  return answer.usage.input + answer.usage.output + sum(texts) + sum(files.map(({ tokens }) => tokens))
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, it) => total + it, 0)
@@ -102,9 +97,10 @@ const outlineOf = async ({ opening, ...session }: Session, state: State) => {
   return await summaries.of({ tree: state.tree, active: [...files.keys()], window: model.window })
 }
 
-/** The tokens of blobs, estimated from the sizes of the parts that are sent. */
-async function sizesOf({ objects, model }: State, oids: readonly Oid[]): Promise<Map<Oid, number>> {
-  const infos = await Promise.all(oids.map(oid => objects.info(oid)))
+/** How much of a blob is sent, and its tokens, estimated from the size of that part. */
+async function sentOf({ objects, model }: State, oid: Oid): Promise<Sent> {
+  const bytes = await readContent(objects, oid)
+  if (!bytes || isBinary(bytes)) return { tokens: 0, sent: 'nothing' }
   const most = mostOfFile(model.window)
-  return new Map(oids.map((oid, at) => [oid, tokensOf(Math.min(infos[at]?.size ?? 0, most))]))
+  return { tokens: tokensOf(Math.min(bytes.length, most)), sent: bytes.length > most ? 'part' : 'whole' }
 }

@@ -241,7 +241,7 @@ export class Desk implements AsyncDisposable {
     if (isOfRefs) this.#graph.touch()
     if (news.say === 'renamed') for (const window of this.#windows) window.branchRenamed(news)
     if (news.say === 'renamed file') for (const window of this.#windows) window.renamed(news)
-    this.#opened?.languages.hear(news)
+    this.#opened?.hear(news)
     this.#tell(news)
     if (news.say === 'notice') this.options.log(news.words)
     // The desk's state lists how far each branch is ahead or behind, so it is sent again when refs move.

@@ -349,6 +349,13 @@ export class Work implements AsyncDisposable {
     }
   }
 
+  /** Called with all news: language servers and the contexts of AIs follow the files. */
+  hear(news: News): void {
+    this.languages.hear(news)
+    if (news.say !== 'renamed file') return
+    this.chat.renamedFile(news.branch, news).catch(error => this.#complain(error, news.branch))
+  }
+
   /** Answers the questions that rename or move branches, after which the chats are updated, too. */
   get #ownHandlers(): Handlers<
     Pick<typeof branchQuestions, 'rename branch' | 'restore branch' | 'undo' | 'redo' | 'why not reversed'>,
@@ -519,8 +526,6 @@ export class Work implements AsyncDisposable {
         : await reverse(this.branches, operation)
     const renamed = renamedBy(operation)
     if (renamed) await this.chat.renamed(renamed.to, renamed.from)
-    const isUndo = operation.kind !== 'undo'
-    if (isUndo && reversed.of !== undefined) this.#room.say({ say: 'undone', operation: reversed.of })
     for (const branch of reversed.deleted ?? [])
       if (!(await this.#isKept(branch))) this.#room.say({ say: 'branch gone', branch })
     return await this.chat.reversed(operation, reversed)

@@ -669,6 +669,24 @@ test('a file on one side and a folder on the other are told', async () => {
   expect(review.conflicts.map(({ kind }) => kind)).toContain('file/directory')
 })
 
+test('a file that git moved beside a folder may have the name of any merge; what the folder lost to it is told', async () => {
+  await using history = await makeHistory()
+  const { start, upstream, reviewOf } = await fork(history, {
+    fork: { ...FORK, thing: 'file' },
+    upstream: { ...UPSTREAM, 'thing/inside': 'x' },
+  })
+  const merged = (await history.merge(start, upstream)).tree
+  const moved = Object.keys(merged).find(path => path.startsWith('thing~')) ?? ''
+  const settled = { ...without(merged, moved), both: text({ 5: 'ok' }) }
+  const both = await reviewOf({ ...settled, 'thing~HEAD': 'file' })
+  expect([both.refusals, both.edits, both.dropped, both.vanished]).toEqual([[], [], [], []])
+  expect(both.conflicts.find(({ path }) => path === 'thing~HEAD')?.resolution).toBe("the fork's version")
+  const file = await reviewOf({ ...without(settled, 'thing/inside'), thing: 'file' })
+  expect([file.refusals, file.edits, file.dropped, file.vanished]).toEqual([[], [], ['thing/inside'], []])
+  const other = await reviewOf({ ...settled, 'thing~HEAD': 'file', 'thing~more/own': 'y' })
+  expect(other.edits).toEqual([{ path: 'thing~more/own', change: 'added' }])
+})
+
 test('binary files, modes, symlinks and submodules are compared like all others', async () => {
   await using history = await makeHistory()
   const commit = '1234567890123456789012345678901234567890'

@@ -3,6 +3,7 @@ import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isMerged, type Scene, setScene } from '../harness/scene.ts'
+import { removeAtEnd } from '../support/leftovers.ts'
 import { type Script, startModel } from './model.ts'
 
 export const IMAGE = 'forklift/kitchen-sink:latest'
@@ -15,7 +16,7 @@ export function removeBoxes(): void {
   rmSync(root, { recursive: true, force: true })
   mkdirSync(root)
 }
-process.on('exit', () => rmSync(root, { recursive: true, force: true }))
+removeAtEnd(root)
 
 export async function docker(...args: string[]) {
   const child = Bun.spawn(['docker', ...args], { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })

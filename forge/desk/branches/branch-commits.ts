@@ -116,21 +116,19 @@ export async function stepsOf(objects: Objects, drafts: Drafts, paths: readonly 
   const old = new Set(origins.values())
   const pairs = new Map([...renamesFor(drafts, all)].map(([path, { from, to }]) => [path, `${from}\0${to}`]))
   const inPart = new Set([...pairs].flatMap(([path, pair]) => (origins.has(path) ? [] : [pair])))
-  const renames = new Set(
-    [...origins].map(([path, from]) => {
-      const pair = pairs.get(path)
-      return pair === undefined || inPart.has(pair) ? `${from}\0${path}` : pair
-    }),
-  )
+  const renames = Map.groupBy(origins, ([path, from]) => {
+    const pair = pairs.get(path)
+    return pair === undefined || inPart.has(pair) ? `${from}\0${path}` : pair
+  })
   const others = paths.filter(path => !origins.has(path) && !old.has(path))
   const before = await Promise.all(others.map(path => entryInTip(objects, drafts.tip, path)))
   const steps = others.map((path, at): SaveStep => {
     if (!drafts.files.get(path)) return { path, does: 'delete' }
     return { path, does: before[at] ? 'edit' : 'add' }
   })
-  const moved = [...renames].map((pair): SaveStep => {
+  const moved = [...renames].map(([pair, { length: files }]): SaveStep => {
     const [from = '', path = ''] = pair.split('\0')
-    return { path, does: 'rename', from }
+    return { path, does: 'rename', from, files }
   })
   return [...moved, ...steps]
 }

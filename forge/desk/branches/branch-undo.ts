@@ -98,18 +98,17 @@ async function draftsOn({ tip: now, drafts, room }: BranchWork, tip: Oid | undef
 
 /**
  * The drafts as they were before an undo, with the edits since. The undo has put what it took from the branch into the
- * drafts, or has kept how their conflicts were resolved: merged onto the branch, these would conflict with themselves.
+ * drafts: merged onto the branch, this would conflict with itself.
  */
 async function draftsRedone(
   { tip: now, drafts, room: { objects } }: BranchWork,
   tip: Oid | undefined,
   { from, to }: NonNullable<UndoTarget['redone']>,
 ): Promise<Drafts> {
-  // A conflict that was resolved is an ordinary draft, which can be merged with the edits since.
-  const settled = async (commit: Oid | undefined, on: Oid | undefined) =>
-    await withSettled(objects, (await readDraftsAt(objects, commit, on)) ?? noDrafts(on))
-  const [start, end] = await Promise.all([settled(from, now), settled(to, tip)])
-  return await mergeDrafts(objects, start, await withSettled(objects, drafts), end)
+  const start = (await readDraftsAt(objects, from, now)) ?? noDrafts(now)
+  const end = (await readDraftsAt(objects, to, tip)) ?? noDrafts(tip)
+  // A conflict that was resolved since is an ordinary draft, which can be merged with what the redo brings back.
+  return await mergeDrafts(objects, await withSettled(objects, start), await withSettled(objects, drafts), end)
 }
 
 /**

@@ -8,7 +8,6 @@
  */
 
 import { Failure } from '../../../core/failure.ts'
-import { endsInConflict, marksLeft, withSide } from '../../../core/git/conflict-marks.ts'
 import { changedFiles } from '../../../core/git/diffs.ts'
 import type { Maintenance } from '../../../core/git/maintenance.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
@@ -26,12 +25,12 @@ import { branchOfWork, DRAFTS, draftsRef, MERGING, mergingRef } from '../refs.ts
 import { BranchLock } from './branch-lock.ts'
 import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
+import { textsOf, typedIn } from './clash-texts.ts'
 import type { Taken } from './documents.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import { originsIn } from './draft-renames.ts'
 import {
   asChanges,
-  type Clashing,
   type Drafts,
   entryIn,
   entryInTip,
@@ -470,41 +469,23 @@ export class BranchWork {
     })
   }
 
-  /**
-   * Applies an edit of a file with conflicts: `bytes` is its text with markers, and the draft is our side of that.
-   * `before`: the draft before the edit.
-   */
-  #typedIn(clash: Clashing, before: Buffer | undefined, { oid, bytes }: { oid: Oid; bytes: Buffer }): Clashing {
-    const { working } = clash
-    if (!working) return { ...clash, draft: oid, bytes }
-    const text = bytes.toString('latin1')
-    const ours = withSide(text, working.mark, 'ours') ?? text
-    // In a conflict at the end of a text, our side has a line end before the next marker even if the draft has none.
-    const hasNoLineEnd = before !== undefined && before.length > 0 && !before.toString('latin1').endsWith('\n')
-    const isCut = hasNoLineEnd && endsInConflict(text, working.mark)
-    const own = Buffer.from(isCut ? ours.replace(/\r?\n$/, '') : ours, 'latin1')
-    const draft = oidOf(this.room.objects.repository.format, { type: 'blob', bytes: own })
-    const left = marksLeft(text, working.mark)
-    return { ...clash, draft, bytes: own, working: { ...working, oid, bytes, left } }
-  }
-
   async #collect(): Promise<void> {
     const { objects } = this.room
     const typed = [...this.#files.typed].map(async path => {
-      const { bytes, draft } = this.#drafts.clashes.get(path) ?? {}
-      const before = bytes ?? (draft === undefined ? undefined : (await objects.read(draft))?.bytes)
-      return [path, await entryInTip(objects, this.tip, path), before] as const
+      const clash = this.#drafts.clashes.get(path)
+      return [path, await entryInTip(objects, this.tip, path), clash && (await textsOf(objects, clash))] as const
     })
     for (const [path, saved, before] of await Promise.all(typed)) {
       // No await from here on: an edit comes before all of this or after it.
-      const bytes = this.#files.take(path)
+      const texts = this.#files.take(path)
+      const bytes = texts.at(-1)
       if (!bytes) continue
       const mode = (this.#drafts.files.get(path) ?? saved)?.mode ?? '100644'
       const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
       const files = new Map(this.#drafts.files)
       const clashes = new Map(this.#drafts.clashes)
       const clash = clashes.get(path)
-      if (clash) clashes.set(path, this.#typedIn(clash, before, { oid, bytes }))
+      if (clash && before) clashes.set(path, typedIn(objects, clash, before, texts))
       else if (saved?.oid === oid && saved.mode === mode) files.delete(path)
       else files.set(path, { mode, oid, bytes })
       this.#drafts = { ...this.#drafts, files, clashes }
@@ -657,10 +638,20 @@ export class BranchWork {
       this.#verifyThere()
       return await this.#again(async () => {
         if (!isMerging) this.verifyNotMerging()
-        this.#drafts = await withSettled(this.room.objects, this.#drafts)
+        await this.#settleResolved()
         return await task(this.#held, signature)
       })
     })
+  }
+
+  /** Makes ordinary drafts of the conflicts that are resolved. A file that is as in the branch again is none. */
+  async #settleResolved(): Promise<void> {
+    const settled = await withSettled(this.room.objects, this.#drafts)
+    if (settled === this.#drafts) return
+    this.#drafts = settled
+    // The task may have nothing left to do, as a save of what was resolved by theirs.
+    this.#sayDrafts()
+    this.#writing.begin()
   }
 
   /**
@@ -823,9 +814,29 @@ export class BranchWork {
    */
   async #movedTo(tip: Oid): Promise<Moved | undefined> {
     const { moved, tip: before = tip } = this
-    const from = moved?.to === before ? moved.from : before
+    const { from, otherConflicts = [] } =
+      moved?.to === before ? moved : { from: before, otherConflicts: this.conflictPaths }
     if (from === tip) return undefined
-    return { from, to: tip, ...(await cameIn(this.room.objects.repository, from, tip)) }
+    const found = await cameIn(this.room.objects.repository, from, tip)
+    return { from, to: tip, ...found, ...(otherConflicts.length > 0 && { otherConflicts }) }
+  }
+
+  /**
+   * An operation brings conflicts to the drafts: how other programs have moved the branch before is not the reason for
+   * those in files which that has not changed.
+   */
+  async #setApart(drafts: Drafts): Promise<void> {
+    const { objects } = this.room
+    const moved = this.#moved
+    if (!moved) return
+    const isChanged = async (path: Path) => {
+      const [was, is] = await Promise.all([moved.from, moved.to].map(tip => entryInTip(objects, tip, path)))
+      return was?.oid !== is?.oid || was?.mode !== is?.mode
+    }
+    const others: Path[] = []
+    for (const path of conflictsBrought(this.#drafts, drafts)) if (!(await isChanged(path))) others.push(path)
+    const known = moved.otherConflicts ?? []
+    if (others.length > 0) this.#keepMoved({ ...moved, otherConflicts: [...new Set([...known, ...others])] })
   }
 
   /**
@@ -921,11 +932,12 @@ export class BranchWork {
     const arrive = async () => {
       // Open files follow the renames of the operation, or those that git detects in what it brought.
       const followed = renamed?.length ? renamed : await this.#renamedBetween(this.#drafts, drafts)
-      if (head !== undefined) {
+      if (head === undefined) await this.#setApart(drafts)
+      else {
         if (before !== after) checkouts.follow(name, before, after)
         this.#isGone = false
         // What came in from outside before is not what these drafts are in conflict with.
-        if (bringsConflicts(this.#drafts, drafts)) this.#keepMoved(undefined)
+        if (conflictsBrought(this.#drafts, drafts).length > 0) this.#keepMoved(undefined)
       }
       this.#waitWith(waiting === undefined ? undefined : { commit: waiting, head: after })
       this.#reopen(followed)
@@ -969,6 +981,8 @@ export class BranchWork {
   }
 }
 
-/** Whether a move of the branch brings conflicts to its drafts that they did not have before. */
-const bringsConflicts = (before: Drafts, after: Drafts): boolean =>
-  [...after.clashes].some(([path, clash]) => isOpen(clash) && !isSameClash(before.clashes.get(path), clash))
+/** The files with conflicts that the drafts did not have before. */
+const conflictsBrought = (before: Drafts, after: Drafts): Path[] =>
+  [...after.clashes].flatMap(([path, clash]) => {
+    return isOpen(clash) && !isSameClash(before.clashes.get(path), clash) ? [path] : []
+  })

@@ -26,6 +26,8 @@ export class Document {
   #marked: Text
   /** The edits since the last {@link mark}. */
   #since: ChangeSet
+  /** The texts since then before each edit that removed a conflict marker, as a choice in a conflict does. */
+  #beforeChoices: Text[] = []
 
   constructor(text: string, form: Form) {
     this.#text = Text.of(text.split('\n'))
@@ -53,27 +55,35 @@ export class Document {
     if (version !== this.#version) return { accepted: false }
     let [text, size] = [this.#text, this.#size]
     const changes: ChangeSet[] = []
+    const beforeChoices: Text[] = []
     for (const edit of edits) {
       const change = changeFrom(edit.changes, text.length)
       const after = change.apply(text)
       const refusal = refusalOf({ before: text, change, after, size, form: this.#form })
       if (refusal) return { accepted: false, refused: refusal.why }
       size = sizeAfter(size, text, change, this.#form)
+      if (removesMarker(text, change)) beforeChoices.push(text)
       text = after
       changes.push(change)
     }
     this.#text = text
     this.#size = size
     this.#version += changes.length
+    this.#beforeChoices.push(...beforeChoices)
     for (const change of changes) this.#since = this.#since.compose(change)
     return { accepted: true, edits: edits.map(({ client }, at) => ({ client, changes: changes[at]?.toJSON() })) }
   }
 
-  /** Remembers the current text, from which {@link become} counts later edits, and returns its bytes. */
-  mark(): Buffer {
+  /**
+   * Remembers the current text, from which {@link become} counts later edits. Returns the bytes of the texts since the
+   * last time before each choice in a conflict, and those of the current text as the last.
+   */
+  mark(): Buffer[] {
+    const texts = [...this.#beforeChoices, this.#text]
     this.#marked = this.#text
     this.#since = ChangeSet.empty(this.#text.length)
-    return encode(this.text, this.#form)
+    this.#beforeChoices = []
+    return texts.map(text => encode(text.toString(), this.#form))
   }
 
   /**
@@ -87,6 +97,8 @@ export class Document {
       this.#size = byteSizeOf(this.#text, this.#form)
       return undefined
     }
+    // These were made from another text.
+    this.#beforeChoices = []
     const change = afterTyped(whole, this.#since)
     const { version } = this
     this.#text = change.apply(this.#text)
@@ -97,6 +109,15 @@ export class Document {
     this.#since = typedAfter(whole, this.#since)
     return { version, edit: { client: DESK_CLIENT, changes: change.toJSON() } }
   }
+}
+
+/** Whether a change of a text removes the first marker of a conflict. */
+function removesMarker(text: Text, change: ChangeSet): boolean {
+  let isFound = false
+  change.iterChanges((from, to) => {
+    isFound ||= to > from && /^<{7}/m.test(text.sliceString(text.lineAt(from).from, to))
+  })
+  return isFound
 }
 
 /**

@@ -6,7 +6,7 @@ import { Failure } from '../../../core/failure.ts'
 import { bytesOf, identityLine, parseCommit, textOf } from '../../../core/git/commits.ts'
 import { marksLeft } from '../../../core/git/conflict-marks.ts'
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
-import { type NewObject, type Objects, oidOf } from '../../../core/git/objects.ts'
+import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { emptyTree, entryAt, listFiles, makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
@@ -20,7 +20,7 @@ import { readRenameLines, renameLines, withoutUnused } from './draft-renames.ts'
 export type DraftFile = { mode: string; oid: Oid; bytes?: Buffer } | undefined
 /**
  * A file that could not be merged: its draft (undefined: the draft deletes it), and the base of that (see
- * draft-merges.ts).
+ * draft-merges.ts). `isWithStash`: the other version in the drafts was brought by a stash.
  */
 export type Clashing = {
   mode: string
@@ -28,6 +28,7 @@ export type Clashing = {
   draft: Oid | undefined
   bytes?: Buffer
   working?: Working
+  isWithStash?: true
 }
 
 /**
@@ -45,6 +46,11 @@ export type Working = {
   marked: Oid
   /** The other side's version of the file, from which the conflict markers were made. */
   theirs: Oid
+  /**
+   * The text with the conflicts open again that were resolved by theirs or both, and with our sides as they were then:
+   * an undo of what brought the other version leaves these. Undefined if no conflict was resolved so.
+   */
+  unchosen?: Buffer
 }
 
 /** Whether a conflicting draft still has open conflicts. */
@@ -82,7 +88,8 @@ export const isSameClash = (one: Clashing | undefined, other: Clashing | undefin
   one?.draft === other?.draft &&
   one?.mode === other?.mode &&
   one?.working?.oid === other?.working?.oid &&
-  one?.working?.marked === other?.working?.marked
+  one?.working?.marked === other?.working?.marked &&
+  one?.working?.unchosen?.toString('latin1') === other?.working?.unchosen?.toString('latin1')
 
 /** The file of a conflict as the draft has it. */
 export const draftFileOf = ({ mode, draft, bytes }: Clashing): DraftFile =>
@@ -214,6 +221,9 @@ export async function makeDrafts(
   return { oid, tree: tree.oid, made: [...tree.made, ...(clashes?.made ?? []), commit] }
 }
 
+/** The folder with an empty file for each conflict of a draft with a stash. */
+const STASHED = 'with-stash'
+
 /**
  * Stores conflicting drafts (clashes) as a commit of their own, a parent of the drafts' commit, so that garbage
  * collection keeps their texts: a folder for each text, such as `draft` and `base`. The name of the folder with the
@@ -221,14 +231,16 @@ export async function makeDrafts(
  */
 async function makeClashes(objects: Objects, clashes: ReadonlyMap<Path, Clashing>): Promise<NewDrafts> {
   const changes = new Map<Path, TreeChange>()
-  for (const [path, { mode, base, draft, bytes, working }] of clashes) {
+  for (const [path, { mode, base, draft, bytes, working, isWithStash }] of clashes) {
+    if (isWithStash) changes.set(`${STASHED}/${path}`, { mode, bytes: Buffer.of() })
     if (draft !== undefined) changes.set(`draft/${path}`, bytes ? { mode, bytes } : { mode, oid: draft })
     if (base) changes.set(`base/${path}`, { mode, oid: base })
     if (!working) continue
-    const { mark, oid, bytes: typed, marked, theirs } = working
+    const { mark, oid, bytes: typed, marked, theirs, unchosen } = working
     changes.set(`working-${mark}/${path}`, typed ? { mode, bytes: typed } : { mode, oid })
     changes.set(`marked/${path}`, { mode, oid: marked })
     changes.set(`theirs/${path}`, { mode, oid: theirs })
+    if (unchosen) changes.set(`unchosen/${path}`, { mode, bytes: unchosen })
   }
   const tree = await makeTree(objects, undefined, changes)
   const who = identityLine(FORGE_AUTHOR)
@@ -266,7 +278,10 @@ async function readClashes(objects: Objects, commit: Oid): Promise<Map<Path, Cla
     for (const [path, { oid }] of mark > 0 ? texts : []) {
       const [marked, theirs] = [oidIn('marked', path), oidIn('theirs', path)]
       const text = (await objects.read(oid))?.bytes?.toString('latin1') ?? ''
-      if (marked && theirs) working.set(path, { oid, mark, left: marksLeft(text, mark), marked, theirs })
+      const kept = oidIn('unchosen', path)
+      const unchosen = kept === undefined ? undefined : (await objects.read(kept))?.bytes
+      const left = marksLeft(text, mark)
+      if (marked && theirs) working.set(path, { oid, mark, left, marked, theirs, ...(unchosen && { unchosen }) })
     }
   }
   // A path in `base` that is not in `draft` is that of a file which its draft deletes.
@@ -275,9 +290,17 @@ async function readClashes(objects: Objects, commit: Oid): Promise<Map<Path, Cla
     [...all].map(([path, { mode }]) => {
       const known = working.get(path)
       const sides = { base: oidIn('base', path), draft: oidIn('draft', path) }
-      return [path, { mode, ...sides, ...(known && { working: known }) }]
+      const isWithStash = oidIn(STASHED, path) !== undefined
+      return [path, { mode, ...sides, ...(known && { working: known }), ...(isWithStash && { isWithStash }) }]
     }),
   )
+}
+
+/** Writes the tree of drafts on their tip into the repository. */
+export async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
+  const { oid, made } = await makeTree(objects, drafts.tip, asChanges(drafts.files))
+  await writeObjects(objects.repository, made)
+  return oid
 }
 
 /** The differences of a tree from a commit (undefined: from nothing), as drafts. */
@@ -296,8 +319,8 @@ export const written = (drafts: Drafts): Drafts => ({
   clashes: new Map([...drafts.clashes].map(([path, clash]) => [path, withoutBytes(clash)])),
 })
 
-function withoutBytes({ mode, base, draft, working }: Clashing): Clashing {
-  if (!working) return { mode, base, draft }
-  const { bytes: _, ...rest } = working
-  return { mode, base, draft, working: rest }
+function withoutBytes({ bytes: _, working, ...clash }: Clashing): Clashing {
+  if (!working) return clash
+  const { bytes: __, ...rest } = working
+  return { ...clash, working: rest }
 }

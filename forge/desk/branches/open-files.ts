@@ -169,10 +169,13 @@ export class OpenFiles {
     }
   }
 
-  /** The bytes of a file with edits, and marks it as collected: later edits apply on top. */
-  take(path: Path): Buffer | undefined {
+  /**
+   * The text of a file with edits, after its texts before each choice in a conflict, and marks it as collected: later
+   * edits apply on top. Empty if the file is not open, or no text.
+   */
+  take(path: Path): Buffer[] {
     this.#typed.delete(path)
-    return this.#files.get(path)?.document?.mark()
+    return this.#files.get(path)?.document?.mark() ?? []
   }
 
   /** Records the tree entry (mode and id) that a file has in the drafts with its collected edits. */

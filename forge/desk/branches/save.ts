@@ -11,38 +11,44 @@ import { many, visible, visiblePath } from '../../../core/text.ts'
 import { isNotFetched, NOT_FETCHED } from '../not-fetched.ts'
 import { isInTheWay } from './moving-refs.ts'
 
-/** The change of one file in a save, or the rename of a file or folder. */
-export type SaveStep = { path: Path; does: 'edit' | 'add' | 'delete' } | { path: Path; does: 'rename'; from: Path }
+/** The change of one file in a save, or the rename of a file or folder with the number of its `files`. */
+export type SaveStep =
+  | { path: Path; does: 'edit' | 'add' | 'delete' }
+  | { path: Path; does: 'rename'; from: Path; files: number }
 
+const countFiles = (steps: readonly SaveStep[]): string =>
+  many(
+    steps.reduce((sum, step) => sum + (step.does === 'rename' ? step.files : 1), 0),
+    'file',
+  )
+
+/** At most this many files of a kind are named. */
+const MAX_NAMED_FILES = 3
 /** The maximum length of a subject, in characters, that git's tools do not cut. */
 const MAX_SUBJECT_CHARS = 72
 
 /**
- * `edit: a.ts`, `rename: a.ts → b.ts`, `edit: a.ts, b.ts`, `rename: a → b; edit: 3 files`, or `edit: 7 files` if the
- * names are too long.
+ * `edit: a.ts`, `rename: a.ts → b.ts`, `edit: a.ts, b.ts; add: c.ts`, `rename: a → b; edit: 3 files`, or
+ * `edit: 7 files; delete: 2 files` if the names are too long.
  */
 export function messageFor(steps: readonly SaveStep[]): string {
   const groups = [...Map.groupBy(steps, ({ does }) => does)]
-  // If there is exactly one rename, the other files were usually edited because of it, for example to import the new
-  // path.
-  const isAboutRename = groups.length > 1 && steps.filter(({ does }) => does === 'rename').length === 1
-  const words =
-    groups.length === 1 || isAboutRename ? groups.map(([does, all]) => groupWords(does, all)).join('; ') : ''
-  const isShort = words.length <= MAX_SUBJECT_CHARS
-  if (words !== '' && (isShort || steps.length === 1)) return words
-  const [does = 'edit'] = groups.length === 1 ? (groups[0] ?? []) : []
-  if (does === 'edit' && steps.length <= 3) {
-    const named = `edit: ${steps.map(nameOf).join(', ')}`
-    if (named.length <= MAX_SUBJECT_CHARS) return named
+  const words = (named: number) =>
+    groups.map(([does, all], at) => (at < named ? namedWords(does, all) : countedWords(does, all))).join('; ')
+  if (steps.length === 1) return words(1)
+  // Renames come first and keep their names longest: other files were usually edited because of them.
+  for (let named = groups.length; named > 0; named--) {
+    const subject = words(named)
+    if (subject.length <= MAX_SUBJECT_CHARS) return subject
   }
-  return `${does}: ${many(steps.length, 'file')}`
+  return words(0)
 }
 
-function groupWords(does: SaveStep['does'], steps: readonly SaveStep[]): string {
-  const named = `${does}: ${steps.map(nameOf).join(', ')}`
-  if (steps.length === 1 || (steps.length <= 3 && named.length <= MAX_SUBJECT_CHARS)) return named
-  return `${does}: ${many(steps.length, 'file')}`
+function namedWords(does: SaveStep['does'], steps: readonly SaveStep[]): string {
+  return steps.length <= MAX_NAMED_FILES ? `${does}: ${steps.map(nameOf).join(', ')}` : countedWords(does, steps)
 }
+
+const countedWords = (does: SaveStep['does'], steps: readonly SaveStep[]): string => `${does}: ${countFiles(steps)}`
 
 const nameOf = (step: SaveStep): string =>
   step.does === 'rename' ? `${visiblePath(step.from)} → ${visiblePath(step.path)}` : visiblePath(step.path)

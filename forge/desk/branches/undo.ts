@@ -23,6 +23,7 @@ import { prepare } from './branch-undo.ts'
 import { reverseUpstream } from './branch-upstream.ts'
 import { becomeTogether, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef, tipsBelow } from './branches.ts'
+import { type Drafts, missingIn } from './drafts.ts'
 import { COPY, DELETE, NEW_FILE, RESTORE } from './file-operations.ts'
 import { LINE_ENDS } from './line-ends.ts'
 import { MODE } from './modes.ts'
@@ -50,7 +51,7 @@ export async function reverse(branches: OpenBranches, operation: Recorded): Prom
   const { original, how } = await whatReverses(branches, operation)
   const heads = operation.refs.filter(isHead)
   await verifyPossible(branches, operation)
-  let lost: Path[] = []
+  let [lost, gone]: [Path[], FilesGone[]] = [[], []]
   let stash: string | undefined
   const rename = renameBack(operation, original)
   if (rename) await moveBranch(branches, rename.from, rename.to, how)
@@ -58,7 +59,11 @@ export async function reverse(branches: OpenBranches, operation: Recorded): Prom
   else if (operation.upstream) await reverseUpstream(branches, operation, how)
   else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
   else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
-  else lost = await moveBack(branches, operation, original, how)
+  else [lost, gone] = await moveBack(branches, operation, original, how)
+  const { say } = branches.room
+  // First those tabs are opened again that the operation has closed.
+  say({ say: 'undone', operation: original.id })
+  for (const it of gone) say({ say: 'files gone', ...it, operation: original.id })
   const stays = await whatStays(branches, heads, original, how.kind)
   const moved = draftsMovedBy(original)
   const deleted = rename || isFirst(original) ? [] : heads.filter(({ before }) => before === undefined)
@@ -200,11 +205,17 @@ async function whatBlocks(
   return undefined
 }
 
-/** The refs that are not where an operation left them, with what they name now: its undo is refused. */
+/** A ref that is not where an operation left it, with what it named after that and what it names now. */
+type MovedRef = { ref: RefName; after: Oid | undefined; now: Oid | undefined }
+
+/** The refs that are not where an operation left them: its undo is refused. */
 export async function refsMovedSince({ room: { objects } }: OpenBranches, all: Operation['refs']) {
   const refs = all.filter(isHeld)
   const infos = await Promise.all(refs.map(({ ref }) => objects.info(ref)))
-  return refs.flatMap(({ ref, after }, at) => (infos[at]?.oid === after ? [] : [{ ref, now: infos[at]?.oid }]))
+  return refs.flatMap(({ ref, after }, at): MovedRef[] => {
+    const now = infos[at]?.oid
+    return now === after ? [] : [{ ref, after, now }]
+  })
 }
 
 /** Throws if a branch is not where the operation left it. Drafts may have changed: they are merged. */
@@ -308,7 +319,7 @@ function whyNot(
   const moved = refs.filter(ref => isHeld(ref) && tips.get(ref.ref) !== ref.after)
   if (moved.length > 0) {
     const { words, next } = whatMoved(
-      moved.map(({ ref }) => ({ ref, now: tips.get(ref) })),
+      moved.map(({ ref, after }) => ({ ref, after, now: tips.get(ref) })),
       all,
     )
     return `${words}. ${next}`
@@ -337,11 +348,10 @@ function whyNot(
 }
 
 /** The refs that prevent an undo. `recent`: the newest operations. */
-function whatMoved(moved: readonly { ref: RefName; now: Oid | undefined }[], recent: readonly Operation[]): Obstacle {
+function whatMoved(moved: readonly MovedRef[], recent: readonly Operation[]): Obstacle {
   const turn = moved.find(({ ref, now }) => ref.startsWith(TURNS) && now !== undefined)
   if (turn) return otherTurn(turn.ref.slice(TURNS.length))
-  const lastOf = (name: RefName) => recent.flatMap(({ refs }) => refs).find(({ ref }) => ref === name)
-  const isByDesk = moved.every(({ ref, now }) => lastOf(ref)?.after === now)
+  const isByDesk = moved.every(it => hasDeskMoved(it, recent))
   const deleted = moved.filter(({ ref, now }) => now === undefined && !ref.startsWith(OWN_REFS))
   const others = moved.filter(it => !deleted.includes(it))
   const [isOne, areAllBranches] = [deleted.length === 1, moved.every(it => deleted.includes(it) && isHead(it))]
@@ -355,6 +365,17 @@ function whatMoved(moved: readonly { ref: RefName; now: Oid | undefined }[], rec
     ].join(', and '),
     next: isByDesk ? 'Undo what came later first.' : outside,
   }
+}
+
+/** Whether operations alone have moved a ref on. `recent`: the newest operations, newest first. */
+function hasDeskMoved({ ref, after, now }: MovedRef, recent: readonly Operation[]): boolean {
+  let at = now
+  for (const move of recent.flatMap(({ refs }) => refs.filter(it => it.ref === ref))) {
+    if (at === after) break
+    if (move.after !== at) return false
+    at = move.before
+  }
+  return true
 }
 
 const isHead = ({ ref }: { ref: RefName }): boolean => ref.startsWith(HEADS)
@@ -374,26 +395,26 @@ async function moveBack(
   original: Operation,
   how: How,
   isTrial = false,
-): Promise<Path[]> {
+): Promise<[lost: Path[], gone: FilesGone[]]> {
   const { refs } = operation
   const names = [...new Set(refs.map(({ ref }) => branchNameOf(ref)).filter(name => name !== undefined))].sort()
   for (const { ref, before } of refs)
     if (ref.startsWith(HEADS) && !before && !isFirst(original)) await verifyNotCheckedOut(branches, branchOfRef(ref))
   // A branch that was renamed since is found by its old name, which the refs of the operation have.
   const works = new Map(await Promise.all(names.map(async name => [await branches.work(name), name] as const)))
-  const lost = await lockedAll([...works.keys()], async all => {
+  const done = await lockedAll([...works.keys()], async all => {
     const held = [...works].map(([work, name]) => ({ held: heldIn(all, work), name }))
     for (let tries = 1; ; tries++) {
-      const { error, lost } = await tryToMoveBack(branches, held, operation, original, { ...how, isTrial })
-      if (!error) return lost
+      const { error, lost, gone } = await tryToMoveBack(branches, held, operation, original, { ...how, isTrial })
+      if (!error) return [lost, gone] satisfies [Path[], FilesGone[]]
       // Throws if a branch has moved. Otherwise another desk wrote drafts, and the next try merges these.
       await verifyUnmoved(branches, refs)
       if (tries >= MAX_TRIES) throw error
     }
   })
-  if (isTrial) return lost
+  if (isTrial) return done
   for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await branches.leave(branchOfRef(ref))
-  return lost
+  return done
 }
 
 /**
@@ -401,6 +422,12 @@ async function moveBack(
  * of any other creation of a branch deletes the branch. (Earlier versions have committed a new file at once.)
  */
 const isFirst = ({ kind }: Operation): boolean => ['save', NEW_FILE, 'turn', 'keep turn'].includes(kind)
+
+/** The files among the drafts, without those that are deleted. */
+const filesIn = ({ files, clashes }: Drafts): Path[] => [
+  ...[...files].flatMap(([path, file]) => (file ? [path] : [])),
+  ...clashes.keys(),
+]
 
 /** The kind of operation that resolves a conflicting draft by one of its sides. */
 export const SETTLE = 'choose'
@@ -417,9 +444,15 @@ const ABOUT_DRAFTS = [
   ...[TAKE_BACK, APPLY_STASH, SETTLE, DRAFTS_ONTO, DELETE, RESTORE, NEW_FILE, COPY, NEW_BRANCH, LINE_ENDS, MODE],
 ]
 
+/** Drafts that a branch had, and that are no files of it any more. */
+interface FilesGone {
+  branch: string
+  gone: Path[]
+}
+
 /**
- * One try of {@link moveBack}. Returns the error if a ref has moved, and the files of which something that was typed
- * goes with a merge. `all`: the branches with their names in the operation.
+ * One try of {@link moveBack}. Returns the error if a ref has moved, the files of which something that was typed goes
+ * with a merge, and those that are gone. `all`: the branches with their names in the operation.
  */
 async function tryToMoveBack(
   branches: OpenBranches,
@@ -427,7 +460,7 @@ async function tryToMoveBack(
   { refs, renamed }: Recorded,
   original: Operation,
   { isTrial, ...how }: How & { isTrial: boolean },
-): Promise<{ error?: RefMoved; lost: Path[] }> {
+): Promise<{ error?: RefMoved; lost: Path[]; gone: FilesGone[] }> {
   const back = renamed.map(({ from, to }) => ({ from: to, to: from })).reverse()
   const prepared: [HeldBranch, Next][] = []
   const lost: Path[] = []
@@ -455,14 +488,23 @@ async function tryToMoveBack(
       prepared.push([held, next])
       lost.push(...some)
     }
-    if (isTrial) return { lost }
+    if (isTrial) return { lost, gone: [] }
     const own = new Set(prepared.flatMap(([{ work }, { head }]) => (head === undefined ? [] : [headRef(work.name)])))
     const others = refs.filter(isHeld).filter(({ ref }) => !own.has(ref))
     const also = others.map(({ ref, before, after }) => ({ ref, from: after, to: before }))
+    const drafts = all.map(({ held: { work } }) => filesIn(work.drafts))
     await becomeTogether(branches.room, prepared, { ...how, also })
-    return { lost }
+    const gone = all.map(async ({ held: { work } }, at): Promise<FilesGone> => {
+      // The tab of a renamed file is renamed, and that of a deleted one, which offers to restore it, is as it was.
+      const stays = renamed.length > 0 || original.kind === RESTORE
+      const known = stays ? [] : (drafts[at] ?? [])
+      // The undo is done: it does not fail where its tabs can't be told.
+      const gone = await missingIn(branches.room.objects, work.drafts, known).catch(() => [])
+      return { branch: work.name, gone }
+    })
+    return { lost, gone: (await Promise.all(gone)).filter(it => it.gone.length > 0) }
   } catch (error) {
-    if (error instanceof RefMoved) return { error, lost }
+    if (error instanceof RefMoved) return { error, lost, gone: [] }
     throw error
   }
 }

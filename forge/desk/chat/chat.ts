@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { firstOf, visiblePath } from '../../../core/text.ts'
-import type { Recorded } from '../../operations.ts'
-import { headRef } from '../branches/branches.ts'
+import type { Recorded, Renamed } from '../../operations.ts'
+import { branchOfRef, HEADS, headRef } from '../branches/branches.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
 import { reverse } from '../branches/undo.ts'
 import type { Reversed } from '../contract/branches.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
+import { isIn, pathAfter } from '../contract/paths.ts'
 import { decodeText } from '../reading/text.ts'
 import { TURNS } from '../refs.ts'
 import { Ai, type AiOptions } from './ai.ts'
@@ -19,10 +20,15 @@ import { Turns } from './turns.ts'
 
 /** At most this many files are named in a notice. */
 const MAX_NAMED_FILES = 5
+const UNDO = 'undo'
+/** The kinds of the operations that make the commit of a turn. */
+const COMMITS_OF_TURNS: readonly string[] = ['turn', 'keep turn']
 
 export class Chat implements AsyncDisposable {
   readonly turns: Turns
   readonly conversations: Conversations
+  /** Ends when the last rename of a file is followed: the next one may be of the same file. */
+  #following: Promise<unknown> = Promise.resolve()
 
   private constructor(
     readonly branches: OpenBranches,
@@ -52,18 +58,19 @@ export class Chat implements AsyncDisposable {
     const commit = await this.conversations.commitOf(work, turn)
     const operation = work.tip === commit ? await this.#operationOf(branch, commit) : undefined
     if (!operation) return { words: await reverseTurn(work, turn, commit), refs: [headRef(branch)] }
-    const reversed = await this.reversed(operation, await reverse(this.branches, operation))
-    // The conversation without the turn lacks what was chosen for its message, which may be sent again.
-    await this.choices.wishAgain(branch, turn)
-    this.#sayBranch(branch)
-    return reversed
+    return await this.reversed(operation, await reverse(this.branches, operation))
   }
 
   /**
-   * Finds the unfinished turn that an undo or a redo has brought back, or removed. Returns what was done in words, with
-   * the drafts that are not shown while the turn waits.
+   * Follows an undo or a redo that has brought a turn back, or removed it. Returns what was done, with the branch that
+   * is without its last turn now, and in words the drafts that are not shown while a turn waits.
    */
-  async reversed(operation: Recorded, reversed: Reversed): Promise<Reversed> {
+  async reversed(operation: Recorded, done: Reversed): Promise<Reversed> {
+    const original = operation.of === undefined ? operation : await this.branches.room.operations.find(operation.of)
+    const kind = original?.kind ?? ''
+    if (operation.kind !== UNDO && COMMITS_OF_TURNS.includes(kind)) await this.#chooseAgain(operation)
+    const withoutTurn = branchWithoutTurn(operation, kind)
+    const reversed = { ...done, ...(withoutTurn !== undefined && { withoutTurn }) }
     const turn = operation.refs.find(({ ref }) => ref.startsWith(TURNS))
     if (!turn) return reversed
     await this.turns.look()
@@ -77,10 +84,20 @@ export class Chat implements AsyncDisposable {
     return { ...reversed, words: `${reversed.words}; ${kept}` }
   }
 
+  /** Chooses again what was chosen for the message of an undone turn, which the conversation lacks without it. */
+  async #chooseAgain({ refs }: Recorded): Promise<void> {
+    const { ref, after } = refs.find(it => it.ref.startsWith(HEADS)) ?? {}
+    const turn = after && (await this.conversations.lastTurnIn(after))
+    if (ref === undefined || turn === undefined) return
+    const branch = branchOfRef(ref)
+    await this.choices.wishAgain(branch, turn)
+    this.#sayBranch(branch)
+  }
+
   /** The operation that made a turn's commit, also where the branch has come back to it since by an undo or a redo. */
   async #operationOf(branch: string, commit: Oid): Promise<Recorded | undefined> {
     for await (const operation of this.branches.room.operations.newestFirst()) {
-      if (operation.kind !== 'turn' && operation.kind !== 'keep turn') continue
+      if (!COMMITS_OF_TURNS.includes(operation.kind)) continue
       if (operation.refs.some(({ ref, after }) => ref === headRef(branch) && after === commit)) return operation
     }
     return undefined
@@ -91,6 +108,24 @@ export class Chat implements AsyncDisposable {
     await this.choices.renamed(from, to)
     // The page has learned of the rename before, and may have asked for the conversation since.
     this.#sayBranch(to)
+  }
+
+  /** Keeps what the context of a branch's AI has of a renamed file or folder there. */
+  renamedFile(branch: string, renamed: Renamed): Promise<void> {
+    const followed = this.#following.then(() => this.#follow(branch, renamed))
+    this.#following = followed.catch(() => undefined)
+    return followed
+  }
+
+  async #follow(branch: string, renamed: Renamed): Promise<void> {
+    const active = await this.conversations.activeIn(branch)
+    const moved = active.filter(path => isIn(path, renamed.from))
+    if (moved.length === 0) return
+    await this.choices.moveInContext(
+      branch,
+      moved.map(from => ({ from, to: pathAfter(renamed, from) })),
+    )
+    this.#sayBranch(branch)
   }
 
   async chooseModel(branch: string, model: string): Promise<void> {
@@ -137,7 +172,18 @@ export class Chat implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#following
     await this.turns[Symbol.asyncDispose]()
     await this.ai[Symbol.asyncDispose]()
   }
+}
+
+/**
+ * The branch whose last turn was removed when an operation was undone: the turn's commit, or the undo of its discard,
+ * which was a redo then. `kind`: that of the operation which was undone or redone.
+ */
+function branchWithoutTurn({ kind: last, refs }: Recorded, kind: string): string | undefined {
+  const [removed, prefix] = last === UNDO ? ['discard turn', TURNS] : ['turn', HEADS]
+  if (kind !== removed) return undefined
+  return refs.find(({ ref }) => ref.startsWith(prefix))?.ref.slice(prefix.length)
 }

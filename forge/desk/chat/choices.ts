@@ -7,6 +7,7 @@ import type { Path } from '../../../core/git/repository.ts'
 import { readJson, writeJson } from '../../../core/state.ts'
 import type { Usage } from '../../ai/request.ts'
 import { type Session, withActive, withInactive, withModel } from '../../ai/session.ts'
+import type { Renamed } from '../../operations.ts'
 
 const Wishes = v.object({
   model: v.optional(v.string()),
@@ -97,6 +98,16 @@ export class Choices {
   async setContext(branch: string, path: Path, isWhole: boolean): Promise<void> {
     const wishes = this.wishesIn(branch)
     await this.#wish(branch, { ...wishes, whole: { ...wishes.whole, [path]: isWhole } })
+  }
+
+  /** Takes files out of the context, and puts them there under their new paths. */
+  async moveInContext(branch: string, moved: readonly Renamed[]): Promise<void> {
+    const wishes = this.wishesIn(branch)
+    const paths = new Set(moved.flatMap(({ from, to }) => [from, to]))
+    const others = Object.entries(wishes.whole).filter(([path]) => !paths.has(path))
+    const gone = moved.map(({ from }) => [from, false] as const)
+    const come = moved.map(({ to }) => [to, true] as const)
+    await this.#wish(branch, { ...wishes, whole: Object.fromEntries([...others, ...gone, ...come]) })
   }
 
   /** The choices made since a turn began, which has applied those that it found. */

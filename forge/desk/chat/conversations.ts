@@ -132,6 +132,12 @@ export class Conversations {
     return await circlesOf(session, state, paths)
   }
 
+  /** The files that the user has put into the context of a branch's AI, also those that are gone since. */
+  async activeIn(branch: string): Promise<readonly Path[]> {
+    const { session } = await this.#sessionAt({ kind: 'branch', branch })
+    return session.active_files
+  }
+
   /** The commit of a turn in a branch. Throws a {@link Failure} if there is none. */
   async commitOf({ tip: commit, name }: BranchWork, turn: string): Promise<Oid> {
     const { session } = await this.#sessions.in(new WorkInProgressVfs(this.#objects, commit))
@@ -139,6 +145,12 @@ export class Conversations {
     if (!found) throw new Failure(`There is no commit of this turn in ${visiblePath(name)}.`)
     if (found.isUndone) throw new Failure('This turn was taken back already.')
     return found.oid
+  }
+
+  /** The last turn of the conversation in a commit; undefined if there is none. */
+  async lastTurnIn(commit: Oid): Promise<string | undefined> {
+    const { session } = await this.#sessions.in(new WorkInProgressVfs(this.#objects, commit))
+    return session.messages.findLast(entry => 'turn' in entry)?.turn
   }
 
   /** The conversation of a turn, with the choices made since it began, which the next one applies. */

@@ -17,8 +17,8 @@ import {
   type StoredMerging,
 } from '../branches/merging-commits.ts'
 import { conflictsLeft, differsBeyondOne, pathNow } from '../merging/mergings.ts'
-import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
-import { keepWords, nameOf, renamesOf, sessionChanges } from './turn-ends.ts'
+import type { Checkpoint } from './turn-checkpoints.ts'
+import { keepWords, nameOf, renamesOf, sessionChanges, type TurnEnd } from './turn-ends.ts'
 
 /** Whether a turn began in a waiting merge: it can then be kept only while that merge waits. */
 export async function isInMerging(objects: Objects, { base }: Checkpoint): Promise<boolean> {
@@ -32,7 +32,7 @@ export async function isInMerging(objects: Objects, { base }: Checkpoint): Promi
 export async function settleByTurn(
   work: BranchWork,
   turn: Checkpoint,
-  checkpoints: Checkpoints,
+  { checkpoints, over }: TurnEnd,
   isKept: boolean,
 ): Promise<void> {
   await work.inOneGo(
@@ -76,6 +76,7 @@ export async function settleByTurn(
             unrecorded: [checkpoints.end],
           }
       await held.become(settled, deed)
+      await over(held)
     },
     { isTurn: true, isMerging: true },
   )

@@ -13,7 +13,7 @@ import { SESSION, type Session } from '../../ai/session.ts'
 import { readSession, writeSession } from '../../ai/session-file.ts'
 import type { Renamed } from '../../operations.ts'
 import { commitTo } from '../branches/branch-commits.ts'
-import type { BranchServices, BranchWork } from '../branches/branch-work.ts'
+import type { BranchServices, BranchWork, HeldBranch } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import {
   asChanges,
@@ -39,6 +39,13 @@ export const UNDOES = 'Forge-Undoes'
 /** At most this many files are named in a refusal. */
 const MAX_NAMED_FILES = 3
 
+/** What ends a turn, in the task of its branch that commits, keeps or discards it. */
+export interface TurnEnd {
+  checkpoints: Checkpoints
+  /** Called last in that task, so that the next one, such as a save that waits behind it, finds the branch free. */
+  over: (held: HeldBranch) => Promise<void>
+}
+
 /**
  * Commits a turn to its branch, code and conversation together. If the branch was moved meanwhile, the changes are
  * merged onto the new tip; if git can't do that alone, nothing is done, and the files in conflict are returned.
@@ -46,7 +53,7 @@ const MAX_NAMED_FILES = 3
 export async function commitTurn(
   work: BranchWork,
   turn: Checkpoint,
-  checkpoints: Checkpoints,
+  { checkpoints, over }: TurnEnd,
 ): Promise<{ commit: Oid } | { clashing: Path[] }> {
   return await work.inOneGo(
     async (held, signature) => {
@@ -67,6 +74,7 @@ export async function commitTurn(
       const commit = await commitTo(held, wanted, signature)
       // A turn's commit is never empty, since the conversation has grown.
       if (commit === undefined) throw new Error('A turn has changed nothing')
+      await over(held)
       return { commit }
     },
     { isTurn: true },
@@ -160,7 +168,7 @@ export async function renamesOf({ objects }: BranchServices, turn: Checkpoint): 
 }
 
 /** Keeps an unfinished turn: commits its conversation, and turns its files into drafts. */
-export async function keepTurn(work: BranchWork, turn: Checkpoint, checkpoints: Checkpoints): Promise<void> {
+export async function keepTurn(work: BranchWork, turn: Checkpoint, { checkpoints, over }: TurnEnd): Promise<void> {
   await work.inOneGo(
     async (held, signature) => {
       const after = await draftsWith(work, { ...turn, files: filesOf(turn, path => !isOfForge(path)) })
@@ -170,6 +178,7 @@ export async function keepTurn(work: BranchWork, turn: Checkpoint, checkpoints: 
       const words = keepWords(work, turn)
       const also = [checkpoints.end]
       await commitTo(held, { kind: 'keep turn', words, message, changes, after, also }, signature)
+      await over(held)
     },
     { isTurn: true },
   )
@@ -204,10 +213,11 @@ async function draftsWith(
 }
 
 /** Discards an unfinished turn. The operation can be undone: the turn then waits to be kept or discarded again. */
-export async function discardTurn(work: BranchWork, turn: Checkpoint, checkpoints: Checkpoints): Promise<void> {
-  await work.locked(async () => {
+export async function discardTurn(work: BranchWork, turn: Checkpoint, { checkpoints, over }: TurnEnd): Promise<void> {
+  await work.locked(async held => {
     const words = `discard what ${nameOf(turn.model)} did in ${visiblePath(work.name)}`
     await work.room.operations.record({ kind: 'discard turn', words, moves: [checkpoints.end] })
+    await over(held)
   })
 }
 

@@ -39,7 +39,7 @@ import { type Choices, type Wishes, withWishes } from './choices.ts'
 import { LiveTurn } from './live-turn.ts'
 import { isInMerging, settleByTurn } from './merging-turns.ts'
 import { type Checkpoint, Checkpoints, readCheckpoint, whereItRuns } from './turn-checkpoints.ts'
-import { commitTurn, discardTurn, keepTurn, renamesOf } from './turn-ends.ts'
+import { commitTurn, discardTurn, keepTurn, renamesOf, type TurnEnd } from './turn-ends.ts'
 import { ToolQuestions } from './turn-tools.ts'
 
 /** A turn that runs, or waits to be kept or discarded. */
@@ -98,7 +98,7 @@ export class Turns implements AsyncDisposable {
       if (turn.state !== 'unfinished' || refs.get(turn.work.name) === turn.checkpoints.written) continue
       // The turn may have written its last checkpoint since the refs were read.
       const now = (await this.room.objects.info(turnRef(turn.work.name)))?.oid
-      if (now !== turn.checkpoints.written) await this.#over(turn)
+      if (now !== turn.checkpoints.written) await this.#overElsewhere(turn)
     }
     for (const [branch, commit] of refs) {
       if (this.in(branch) || this.#isBeginningIn(branch)) continue
@@ -354,16 +354,17 @@ export class Turns implements AsyncDisposable {
   }
 
   /** Why a turn could not be committed, as a sentence; undefined if it was. */
-  async #commit({ work, now, checkpoints }: BranchTurn): Promise<string | undefined> {
+  async #commit(turn: BranchTurn): Promise<string | undefined> {
     const { objects } = this.room
+    const { work, now } = turn
     try {
       // A branch that is gone may have another name since a moment ago.
       if (!(await objects.info(headRef(work.name)))) await this.lookAtBranches()
       if (await isInMerging(objects, now)) {
-        await settleByTurn(work, now, checkpoints, false)
+        await settleByTurn(work, now, this.#endOf(turn), false)
         return undefined
       }
-      const committed = await commitTurn(work, now, checkpoints)
+      const committed = await commitTurn(work, now, this.#endOf(turn))
       if ('commit' in committed) return undefined
       const moved = `${visiblePath(work.name)} was moved meanwhile, and ${nameSome(committed.clashing)}`
       return `${moved} can't be merged with it: nothing was overwritten. Keep what was done, and choose file by file.`
@@ -387,17 +388,28 @@ export class Turns implements AsyncDisposable {
     }
   }
 
+  #endOf(turn: BranchTurn): TurnEnd {
+    return { checkpoints: turn.checkpoints, over: held => this.#free(turn, held) }
+  }
+
+  /** Removes a turn: the branch's files can be edited again. */
+  async #free({ work }: BranchTurn, held: HeldBranch): Promise<void> {
+    this.#turns.delete(work)
+    await held.showAtWork(undefined)
+    this.room.say({ say: 'refusal over', words: whyTurnPreventsUndo(work.name) })
+  }
+
+  async #overElsewhere(turn: BranchTurn): Promise<void> {
+    await turn.work.locked(held => this.#free(turn, held))
+    await this.#over(turn)
+  }
+
   /**
-   * Removes a turn: the branch's files can be edited again. The choices that it has applied are made by that, unless it
-   * was discarded: its message may be sent again.
+   * After the end of a turn: the choices that it has applied are made by that, unless it was discarded: its message may
+   * be sent again.
    */
   async #over(turn: BranchTurn, isDiscarded = false): Promise<void> {
     const { work } = turn
-    await work.locked(async held => {
-      this.#turns.delete(work)
-      await held.showAtWork(undefined)
-      this.room.say({ say: 'refusal over', words: whyTurnPreventsUndo(work.name) })
-    })
     const { turn: id, session } = turn.now
     // Counted from here on; a disk that refuses to keep it must not hide that the turn is over.
     const spent = this.choices.spend(work.name, id, usageOfTurn(session, id))
@@ -434,13 +446,14 @@ export class Turns implements AsyncDisposable {
   }
 
   async #choose(turn: BranchTurn, keep: boolean): Promise<void> {
-    const { work, checkpoints, now } = turn
+    const { work, now } = turn
+    const end = this.#endOf(turn)
     if (this.#turns.get(work) !== turn)
       throw new Failure(`In ${visiblePath(work.name)} it was kept or discarded already.`)
     try {
-      if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints, true)
-      else if (keep) await keepTurn(work, { ...now, renames: turn.renames }, checkpoints)
-      else await discardTurn(work, now, checkpoints)
+      if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, end, true)
+      else if (keep) await keepTurn(work, { ...now, renames: turn.renames }, end)
+      else await discardTurn(work, now, end)
     } catch (error) {
       // Another desk has ended the turn meanwhile.
       if (error instanceof RefMoved) await this.look()

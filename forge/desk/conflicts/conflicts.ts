@@ -11,7 +11,7 @@ import {
   USUAL_MARK_LENGTH,
   withSide,
 } from '../../../core/git/conflict-marks.ts'
-import type { MergeConflict, MergedTree, Stage } from '../../../core/git/merges.ts'
+import { isFileOrFolder, type MergeConflict, type MergedTree, type Stage } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { writeBlob } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
@@ -40,7 +40,7 @@ const PUT_ASIDE = ['file/directory', 'distinct modes']
  * Whether git reported only that a file was in the way of a folder. Git may have resolved that itself: it is a conflict
  * only if the index has stages of it.
  */
-const onlyInTheWay = ({ kind }: MergeConflict): boolean => kind === 'file/directory'
+const onlyInTheWay = (conflict: MergeConflict): boolean => isFileOrFolder(conflict)
 
 export const isClean = ({ stages, conflicts }: Pick<MergedTree, 'stages' | 'conflicts'>): boolean =>
   stages.length === 0 && conflicts.every(onlyInTheWay)

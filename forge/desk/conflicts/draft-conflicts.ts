@@ -9,9 +9,10 @@ import { type Objects, oidOf } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import type { BranchFiles, BranchWork } from '../branches/branch-work.ts'
-import { entryBeside, isDraftBeside } from '../branches/draft-merges.ts'
+import { textsOf, typedIn } from '../branches/clash-texts.ts'
 import { type Clashing, type DraftFile, draftFileOf, entryInTip, isOpen } from '../branches/drafts.ts'
 import type { MergingKind } from '../branches/merging-commits.ts'
+import { entryBeside, isDraftBeside } from '../branches/other-versions.ts'
 import { SETTLE } from '../branches/undo.ts'
 import type { ConflictFile, Merging, MergingFile, WholeSide } from '../contract/merging.ts'
 import { decodeText } from '../reading/text.ts'
@@ -23,6 +24,8 @@ const DRAFT = 'your draft'
  * The name of the other side where that is no file of the branch, but a draft: of another desk, or brought by an undo.
  */
 const OTHER_DRAFT = 'the other draft'
+/** The name of such a side that was brought by a stash. */
+const STASH = 'the stash'
 /** The name of the other side while a merge waits: the file of the merge, with the resolutions so far. */
 const WAITING = 'what waits here'
 
@@ -163,9 +166,7 @@ async function resolvedBy({ room, drafts }: BranchWork, path: Path, side: 'ours'
   const own = side === 'ours' ? (clash.bytes ?? (await read(draft))) : await read(working.theirs)
   const text = textBySide(marked, working.mark, side, own)
   if (text === undefined) throw marksNotTogether(path)
-  const bytes = Buffer.from(text, 'latin1')
-  const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
-  return { ...clash, draft: oid, bytes, working: { ...working, oid, bytes, left: 0 } }
+  return typedIn(objects, clash, await textsOf(objects, clash), [Buffer.from(text, 'latin1')])
 }
 
 const marksNotTogether = (path: Path): Failure =>
@@ -182,7 +183,8 @@ function clashAt({ drafts }: Pick<BranchWork, 'drafts'>, path: Path): Clashing {
 /** The name of the side that conflicts with a file's draft. */
 async function theirsOf({ room, drafts, merging, name }: BranchFiles, path: Path): Promise<string> {
   if (merging !== undefined) return WAITING
-  return (await isDraftBeside(room.objects, drafts, path)) ? OTHER_DRAFT : name
+  if (!(await isDraftBeside(room.objects, drafts, path))) return name
+  return drafts.clashes.get(path)?.isWithStash ? STASH : OTHER_DRAFT
 }
 
 async function entriesOf({ room, drafts }: BranchFiles, path: Path, { mode, base, draft }: Clashing) {
@@ -203,7 +205,8 @@ async function rowOf(work: BranchFiles, path: Path, clash: Clashing): Promise<Me
   const left = working?.left ?? 1
   const all = working ? await marksIn(work.room.objects, working.marked, working.mark) : 1
   const state = isOpen(clash) ? 'open' : 'settled'
-  return { path, kind, all, left, words, state, ...(working ? {} : { isWholeOpen: true as const }) }
+  const more = working ? { marked: working.marked } : { isWholeOpen: true as const }
+  return { path, kind, all, left, words, state, ...more }
 }
 
 const STAGES = [1, 2, 3] as const

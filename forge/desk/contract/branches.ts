@@ -16,6 +16,8 @@ export const Moved = v.object({
   commits: Count,
   by: v.array(v.string()),
   gone: v.optional(Count),
+  /** The drafts that are in conflict for another reason: before that, or since, as by drafts that were moved here. */
+  otherConflicts: v.optional(v.array(Path)),
 })
 export type Moved = v.InferOutput<typeof Moved>
 
@@ -155,7 +157,7 @@ const Some = <Item extends v.GenericSchema>(item: Item) => v.pipe(v.array(item),
 /**
  * What an undo or a redo did, to which refs, and the operation that it undid or did again; `of` is undefined if there
  * was nothing to undo or redo, which the words say. `moved`: the branches between which it moved all drafts. `deleted`:
- * the branches that it deleted.
+ * the branches that it deleted. `withoutTurn`: the branch whose last turn of the AI it undid or discarded.
  */
 export const Reversed = v.object({
   words: v.string(),
@@ -163,6 +165,7 @@ export const Reversed = v.object({
   of: v.optional(Oid),
   moved: v.optional(v.object({ from: Branch, to: Branch })),
   deleted: v.optional(v.array(Branch)),
+  withoutTurn: v.optional(Branch),
 })
 export type Reversed = v.InferOutput<typeof Reversed>
 

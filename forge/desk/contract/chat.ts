@@ -119,7 +119,7 @@ export const Conversation = v.object({
   context: v.object({
     used: Count,
     of: Count,
-    files: v.array(v.object({ path: Path, tokens: Count, isCut: v.boolean() })),
+    files: v.array(v.object({ path: Path, tokens: Count, sent: v.picklist(['whole', 'part', 'nothing']) })),
     words: v.optional(v.string()),
   }),
   /** Whether commands may run in the container here, and why they can't. */

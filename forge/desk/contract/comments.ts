@@ -34,8 +34,13 @@ export const Comment = v.object({
   /** When the comment was made, in seconds since 1970. */
   time: v.number(),
   isResolved: v.boolean(),
+  /** For an answer: the id of its conversation, which is that of the conversation's first comment. */
+  answers: v.optional(Id),
 })
 export type Comment = v.InferOutput<typeof Comment>
+
+/** The id of the conversation that a comment is in. */
+export const conversationOf = ({ id, answers }: Pick<Comment, 'id' | 'answers'>): string => answers ?? id
 
 /** The number of a commented line in a text: of the nearest line that is the same; undefined if there is none. */
 export function nearestLine(lines: readonly string[], line: number, text: string): number | undefined {
@@ -62,9 +67,14 @@ export const commentQuestions = {
       line: v.pipe(Count, v.minValue(1)),
       text: v.pipe(v.string(), v.maxLength(MAX_LINE_CHARS)),
       words: Words,
+      answers: v.optional(Id),
     },
     v.object({ id: Id }),
   ),
-  'resolve comment': question({ commit: Oid, comment: Id, isResolved: v.boolean() }, Nothing),
+  /** Resolves the comments of a conversation, or reopens them. */
+  'resolve comments': question(
+    { comments: v.array(v.object({ commit: Oid, comment: Id })), isResolved: v.boolean() },
+    Nothing,
+  ),
   'delete comment': question({ commit: Oid, comment: Id }, Nothing),
 }

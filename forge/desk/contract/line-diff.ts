@@ -14,6 +14,26 @@ const MAX_LINES = 1_000
 /** Lines without such a place are compared up to this number of changes. */
 const MAX_EDITS = 1_000
 
+/**
+ * The range of the lines from..to after some changes. Text inserted directly before or after them is not part of it.
+ */
+export function placeAfter(
+  { from, to }: { from: number; to: number },
+  changes: readonly Hunk[],
+): { from: number; to: number } {
+  let [before, behind] = [from, to]
+  for (const { fromA, toA, fromB, toB } of changes) {
+    if (toA <= from) {
+      before = from + toB - toA
+      behind = to + toB - toA
+    } else if (fromA < to) {
+      if (fromA <= from) before = fromB
+      behind = toA >= to ? toB : to + toB - toA
+    }
+  }
+  return { from: before, to: Math.max(before, behind) }
+}
+
 /** The lines of a text, each with its line end. */
 export const linesOf = (text: string): string[] => text.split(/(?<=\n)/)
 

@@ -24,7 +24,8 @@ export type WholeSide = v.InferOutput<typeof WholeSide>
  * `result`: the path of the resolved file, if the side that was taken has it under another name than `path`.
  * `taken`: of a file of which a whole version or a name is chosen, what it has now, if it is one of the choices.
  * `isWholeOpen`: a version of the whole file, or its name, is still to be chosen, which is one of those `left`.
- * `isOfDraft`: while a merge waits, its draft is in conflict with what waits.
+ * `isOfDraft`: while a merge waits, its draft is in conflict with what waits. `marked`: of a draft in conflict, the
+ * blob with all its conflicts, which is another one when other versions are in conflict.
  */
 export const MergingFile = v.object({
   path: Path,
@@ -46,6 +47,7 @@ export const MergingFile = v.object({
   taken: v.optional(WholeSide),
   isWholeOpen: v.optional(v.literal(true)),
   isOfDraft: v.optional(v.literal(true)),
+  marked: v.optional(Oid),
 })
 export type MergingFile = v.InferOutput<typeof MergingFile>
 

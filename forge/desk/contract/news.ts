@@ -30,7 +30,7 @@ export const News = v.variant('say', [
   say('files gone', { branch: Branch, ...Gone.entries }),
   /** Another window has moved the drafts of a branch to the branch `to`. */
   say('drafts moved', { branch: Branch, to: Branch, ...Gone.entries }),
-  /** An operation was undone: all windows open the tabs again that they closed for it. */
+  /** An operation was undone or redone: all windows open the tabs again that they closed for it. */
   say('undone', { operation: Oid }),
   /** Edits of an open file; the first leads to `version` + 1. A window also receives its own. */
   say('edited', { branch: Branch, path: Path, version: Count, edits: v.array(Edit) }),

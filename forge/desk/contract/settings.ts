@@ -2,27 +2,32 @@
 import * as v from 'valibot'
 import { Nothing, question } from './question.ts'
 
-const text = v.pipe(
-  v.string(),
+const FONTS = 'must be names of fonts, separated by commas, of at most 200 characters'
+const fonts = v.pipe(
+  v.string(FONTS),
   v.trim(),
-  v.maxLength(200),
+  v.maxLength(200, FONTS),
   // The value becomes part of a style: names of fonts need no more than these.
-  v.regex(/^[\p{L}\p{N} ,'"._-]*$/u, 'must be names of fonts, separated by commas'),
+  v.regex(/^[\p{L}\p{N} ,'"._-]*$/u, FONTS),
 )
-const number = (least: number, most: number) => v.pipe(v.number(), v.minValue(least), v.maxValue(most))
+const number = (least: number, most: number) => {
+  const words = `must be a number from ${least} to ${most}`
+  return v.pipe(v.number(words), v.minValue(least, words), v.maxValue(most, words))
+}
+const yesOrNo = v.boolean('must be true or false')
 
-/** The schema of each setting. A key that is not set has its default. */
+/** The schema of each setting: its messages go on after the key. A key that is not set has its default. */
 export const SETTINGS = {
-  theme: v.picklist(['system', 'light', 'dark']),
-  'editor.fontFamily': text,
+  theme: v.picklist(['system', 'light', 'dark'], 'must be "system", "light" or "dark"'),
+  'editor.fontFamily': fonts,
   'editor.fontSize': number(8, 32),
   'editor.lineHeight': number(1, 3),
-  'editor.tabSize': v.pipe(number(1, 16), v.integer()),
-  'editor.wordWrap': v.boolean(),
-  'editor.closeBrackets': v.boolean(),
-  'editor.stickyScroll': v.boolean(),
-  'editor.blame': v.boolean(),
-  'editor.previewTab': v.boolean(),
+  'editor.tabSize': v.pipe(number(1, 16), v.integer('must be a whole number from 1 to 16')),
+  'editor.wordWrap': yesOrNo,
+  'editor.closeBrackets': yesOrNo,
+  'editor.stickyScroll': yesOrNo,
+  'editor.blame': yesOrNo,
+  'editor.previewTab': yesOrNo,
 } as const
 export type SettingKey = keyof typeof SETTINGS
 export type Theme = v.InferOutput<typeof SETTINGS.theme>

@@ -106,6 +106,7 @@ export const Outlook = v.object({
   is: v.picklist([...ENDS, 'unknown']),
   /** The number of files in conflict. */
   conflicts: Count,
+  /** A sentence to show: text, in which names are readable already. */
   words: v.string(),
 })
 export type Outlook = v.InferOutput<typeof Outlook>
@@ -212,6 +213,8 @@ export const stepQuestions = {
   preview: repeatable({ step: Step }, Preview),
   /** How `git pull` would bring what was fetched last into a branch, from the upstream or from this remote. */
   'way to pull': repeatable({ branch: Branch, remote: v.optional(v.string()) }, PullWay),
+  /** The remote that `git push` is configured to push a branch to; without one, a tag. Null: none is configured. */
+  'push remote': repeatable({ branch: v.optional(Branch) }, v.nullable(v.string())),
   /**
    * Runs a step. `before`, `source` and `there`: the commits of the target, of the source and of the remote branch
    * (null for none) in the preview; if one of these has moved since, nothing is done. `tree`: the target's tree after

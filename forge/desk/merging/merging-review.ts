@@ -3,6 +3,7 @@
  * agent's merge.
  */
 import { bytesOf, identityLine, mergeBases } from '../../../core/git/commits.ts'
+import { isFileOrFolder } from '../../../core/git/merges.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { openScratch } from '../../../core/git/scratch.ts'
@@ -107,8 +108,13 @@ export class MergingReviews {
 function oddIn(judged: MergeReview, { ours, theirs }: StoredMerging): Oddities {
   const [one, other] = [visiblePath(ours), visiblePath(theirs)]
   const files = new Map<Path, string>()
+  // A folder that gave way to a side's file was in conflict with that file.
+  const replaced = judged.conflicts
+    .filter(it => isFileOrFolder(it) && /version$/.test(it.resolution))
+    .map(({ path }) => `${path}/`)
   const note = (path: Path, words: string) => {
-    if (!isOfForge(path) && !files.has(path)) files.set(path, words)
+    if (isOfForge(path) || files.has(path) || replaced.some(folder => path.startsWith(folder))) return
+    files.set(path, words)
   }
   // Reports a file only if less than half of the lines are left in which it differed from the other side: where the
   // lines of both sides are kept, about half are left.

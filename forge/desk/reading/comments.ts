@@ -60,10 +60,14 @@ export class Comments {
   readonly handlers: Handlers<typeof commentQuestions, Window> = {
     comments: ({ at }) => this.#list(at),
     comment: fields => this.#add(fields),
-    'resolve comment': async ({ commit, comment: id, isResolved }) =>
-      await this.#change(commit, all => all.map(it => (it.id === id ? { ...it, isResolved } : it)), id),
+    'resolve comments': async ({ comments, isResolved }) => {
+      for (const [commit, some] of Map.groupBy(comments, ({ commit }) => commit)) {
+        const ids = some.map(({ comment }) => comment)
+        await this.#change(commit, all => all.map(it => (ids.includes(it.id) ? { ...it, isResolved } : it)), ids)
+      }
+    },
     'delete comment': async ({ commit, comment: id }) =>
-      await this.#change(commit, all => all.filter(it => it.id !== id), id),
+      await this.#change(commit, all => all.filter(it => it.id !== id), [id]),
   }
 
   /** Lists the comments on a branch. They are found by its name, so that they stay when its commits are rewritten. */
@@ -113,7 +117,7 @@ export class Comments {
     return new Map(await Promise.all(read))
   }
 
-  async #add({ at, path, side, line, text, words }: Fields<'comment'>): Promise<{ id: string }> {
+  async #add({ at, path, side, line, text, words, answers }: Fields<'comment'>): Promise<{ id: string }> {
     const commit = at.kind === 'commit' ? at.commit : await this.room.headOf(at.branch)
     if (commit === undefined || !(await this.room.objects.info(`${commit}^{commit}`)))
       throw new Failure('There is no commit yet that could be commented on: save first.')
@@ -123,18 +127,20 @@ export class Comments {
     const made: Stored = {
       ...{ id, path, side, line, text, words, author, time: Math.floor(Date.now() / 1000), isResolved: false },
       ...(at.kind === 'branch' && { branch: at.branch }),
+      ...(answers !== undefined && { answers }),
     }
     await this.#change(commit, all => [...all, made])
     return { id }
   }
 
-  /** Changes the comments on a commit. Throws a {@link Failure} if the comment `id` is not among them. */
-  async #change(commit: Oid, change: (all: Stored[]) => Stored[], id?: string): Promise<void> {
+  /** Changes the comments on a commit. Throws a {@link Failure} if one of `ids` is not among them. */
+  async #change(commit: Oid, change: (all: Stored[]) => Stored[], ids: readonly string[] = []): Promise<void> {
     const turn = this.#last.then(async () => {
       const { objects } = this.room
       const notes = await readNotes(objects, COMMENTS_REF)
       const before = storedIn(notes.get(commit) ?? '')
-      if (id !== undefined && !before.some(it => it.id === id)) throw new Failure('This comment was deleted meanwhile.')
+      const known = new Set(before.map(({ id }) => id))
+      if (!ids.every(id => known.has(id))) throw new Failure('This comment was deleted meanwhile.')
       const after = change(before)
       if (after.length > MAX_COMMENTS) throw new Failure(`A commit has at most ${MAX_COMMENTS} comments: resolve some.`)
       const lines = after.map(it => `${JSON.stringify(it)}\n`).join('')

@@ -18,8 +18,10 @@ const MAX_NAMES_BYTES = 64 << 20
 const MAX_SORTED_MATCHES = 500
 /** The additional score of a match in the file's own name, compared with one in its folders. */
 const OWN_NAME_SCORE = 0.3
-/** The additional score of a file whose name was typed in full: more than any other match has. */
+/** The additional score of a file whose name was typed in full, in any case: more than any other match has. */
 const FULL_NAME_SCORE = 2
+/** The additional score of a file whose name was typed in full in its own case: before its twins in other cases. */
+const EXACT_NAME_SCORE = 4
 
 /** Finds files by a few letters of their paths. The paths of a tree are read once. */
 export class FileFinder {
@@ -103,6 +105,7 @@ function readable(path: Path): string {
 }
 
 function ownNameScore(words: string, text: string): number {
+  if (isFullName(words, text)) return EXACT_NAME_SCORE
   if (isFullName(words.toLowerCase(), text.toLowerCase())) return FULL_NAME_SCORE
   const name = text.slice(text.lastIndexOf('/') + 1)
   return (fuzzysort.single(words, name)?.score ?? 0) * OWN_NAME_SCORE

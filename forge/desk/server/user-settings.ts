@@ -70,7 +70,7 @@ export class SettingsFile implements Disposable {
   async set(key: SettingKey, value: string | number | boolean | null): Promise<void> {
     if (value !== null) {
       const parsed = v.safeParse(SETTINGS[key] as v.GenericSchema, value)
-      if (!parsed.success) throw new Failure(`${key}: ${parsed.issues[0].message}.`)
+      if (!parsed.success) throw new Failure(`${key} ${parsed.issues[0].message}.`)
     }
     const written = this.#writing.then(async () => {
       const content = await this.#content()
@@ -167,7 +167,7 @@ function readSettings(path: string, content: Json): UserSettings {
     if (!isSettingKey(key)) continue
     const parsed = v.safeParse(SETTINGS[key] as v.GenericSchema, value)
     if (parsed.success) values[key] = parsed.output
-    else problems.push(`${key}: ${visible(parsed.issues[0].message)}. It has its default.`)
+    else problems.push(`${key} ${parsed.issues[0].message}: it has its default.`)
   }
   const unknown = Object.keys(content).filter(key => !isSettingKey(key))
   const listed = unknown.slice(0, MAX_LISTED_KEYS).map(key => visible(key).slice(0, 100))

@@ -13,9 +13,10 @@ import { branchOfRef, HEADS } from '../branches/branches.ts'
 import type { Reversed } from '../contract/branches.ts'
 import type { Preview, Step } from '../contract/steps.ts'
 import { fetchOne } from './fetch.ts'
+import { Stopped } from './plannings.ts'
 import { type RemoteSettings, type Remotes, readRemotes, remoteNamed, trackedRef, verifyUtf8 } from './remotes.ts'
 import { refOf, TAGS } from './tag.ts'
-import { Stopped, shown, type Transfers, whyFailed } from './transfer.ts'
+import { shown, type Transfers, whyFailed } from './transfer.ts'
 import { hooksFor } from './warnings.ts'
 
 /** The step, and the kind of its operation: an undo or a redo of it is a push. */
@@ -78,13 +79,18 @@ async function remoteTagOf(repository: Repository, ref: RefName, to: string): Pr
  * Deletes a tag here and on a remote, unless it is another one there. Returns the result in words. Throws a {@link
  * Failure} in one sentence.
  */
-export async function deleteRemoteTag(transfers: Transfers, name: string, remote: string): Promise<string> {
+export async function deleteRemoteTag(
+  transfers: Transfers,
+  name: string,
+  remote: string,
+  signal: AbortSignal,
+): Promise<string> {
   const { objects } = transfers.room
   const tag = await remoteTagOf(objects.repository, refOf(name), remote)
   const tip = (await objects.info(tag.ref))?.oid
   if (tip === undefined) throw new Failure(`There is no tag ${tag.name}.`)
   const words = `delete the tag ${tag.name} here and on ${tag.there}`
-  return await pushDeletion(transfers, tag, tip, { kind: DELETE_REMOTE_TAG, words, remote })
+  return await pushDeletion(transfers, tag, tip, { kind: DELETE_REMOTE_TAG, words, remote }, signal)
 }
 
 /** The preview of a deletion. Throws a {@link Failure} if the branch is not known here. */
@@ -142,6 +148,7 @@ export async function deleteRemoteBranch(
   transfers: Transfers,
   { ref: tracking }: DeleteRemoteBranchStep,
   previewed: Oid | null | undefined,
+  signal: AbortSignal,
 ): Promise<string> {
   const { objects } = transfers.room
   const branch = await remoteBranchOf(objects.repository, tracking)
@@ -150,7 +157,7 @@ export async function deleteRemoteBranch(
   if (tip !== previewed)
     throw new Failure(`${branch.words} was fetched since its preview: nothing was deleted. Review it again.`)
   const words = `delete the branch ${branch.name} on ${branch.there}`
-  return await pushDeletion(transfers, branch, tip, { kind: DELETE_REMOTE_BRANCH, words })
+  return await pushDeletion(transfers, branch, tip, { kind: DELETE_REMOTE_BRANCH, words }, signal)
 }
 
 /**
@@ -161,6 +168,7 @@ export async function reverseRemoteDeletion(
   transfers: Transfers,
   operation: Recorded,
   original: Recorded,
+  signal: AbortSignal,
 ): Promise<Reversed> {
   const { objects } = transfers.room
   const [moved] = operation.refs
@@ -175,17 +183,23 @@ export async function reverseRemoteDeletion(
     throw new Failure(`${branch.words} has moved since: nothing was undone. Undo what came later first.`)
   const kind = operation.kind === 'undo' ? 'redo' : 'undo'
   const how = { kind, words: `${kind}: ${original.words}`, of: original.id }
-  if (to !== undefined) await pushAgain(transfers, branch, to, how)
-  else if (from !== undefined) await pushDeletion(transfers, branch, from, how)
+  if (to !== undefined) await pushAgain(transfers, branch, to, how, signal)
+  else if (from !== undefined) await pushDeletion(transfers, branch, from, how, signal)
   return { words: how.words, refs: [tracking], of: original.id }
 }
 
 type How = Pick<NewOperation, 'kind' | 'words' | 'of' | 'remote'>
 
 /** Deletes a branch or tag on its remote if it is at `tip` there. If it is gone there, only the ref here is removed. */
-async function pushDeletion(transfers: Transfers, branch: RemoteRef, tip: Oid, how: How): Promise<string> {
+async function pushDeletion(
+  transfers: Transfers,
+  branch: RemoteRef,
+  tip: Oid,
+  how: How,
+  signal: AbortSignal,
+): Promise<string> {
   const { is, name, there, words } = branch
-  return await begun(transfers, branch, 'Deleting', async signal => {
+  return await begun(transfers, branch, 'Deleting', async () => {
     const { rejected, said } = await push(transfers, branch, { from: tip, to: undefined }, signal)
     if (rejected === undefined) {
       await record(transfers, branch, { from: tip, to: undefined }, how)
@@ -215,9 +229,15 @@ async function pushDeletion(transfers: Transfers, branch: RemoteRef, tip: Oid, h
 }
 
 /** Pushes a deleted branch or tag to its remote again, if there is none of that name there. */
-async function pushAgain(transfers: Transfers, branch: RemoteRef, to: Oid, how: How): Promise<void> {
+async function pushAgain(
+  transfers: Transfers,
+  branch: RemoteRef,
+  to: Oid,
+  how: How,
+  signal: AbortSignal,
+): Promise<void> {
   const { is, remotes, remote, name, there, words } = branch
-  await begun(transfers, branch, 'Pushing', async signal => {
+  await begun(transfers, branch, 'Pushing', async () => {
     const { rejected, said } = await push(transfers, branch, { from: undefined, to }, signal)
     if (rejected === undefined) {
       await record(transfers, branch, { from: undefined, to }, how)
@@ -237,7 +257,7 @@ async function begun<Result>(
   transfers: Transfers,
   { is, remotes, remote, there, name }: RemoteRef,
   what: string,
-  task: (signal: AbortSignal) => Promise<Result>,
+  task: () => Promise<Result>,
 ): Promise<Result> {
   try {
     return await transfers.begin(what, task)

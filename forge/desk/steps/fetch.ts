@@ -7,6 +7,7 @@ import { listRefs, type RefName } from '../../../core/git/refs.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { firstOf, many, visiblePath } from '../../../core/text.ts'
+import { Stopped } from './plannings.ts'
 import {
   prunes,
   type RemoteSettings,
@@ -16,7 +17,7 @@ import {
   trackedRef,
   verifyKeepsBranches,
 } from './remotes.ts'
-import { Stopped, type Transfers, whyFailed } from './transfer.ts'
+import { type Transfers, whyFailed } from './transfer.ts'
 
 const FETCH = ['--progress', '--no-auto-maintenance', '--no-recurse-submodules']
 
@@ -37,6 +38,7 @@ export function remotesToFetch(remotes: Remotes, name: string | undefined): Remo
 export async function fetchFrom(
   transfers: Transfers,
   name: string | undefined,
+  signal: AbortSignal,
 ): Promise<{ words: string; gone: string }> {
   const { repository } = transfers.room.objects
   const remotes = await readRemotes(repository)
@@ -45,7 +47,7 @@ export async function fetchFrom(
   const failed: string[] = []
   const fetched: string[] = []
   try {
-    await transfers.begin('Fetching', async signal => {
+    await transfers.begin('Fetching', async () => {
       for (const remote of wanted) {
         try {
           const isPruning = await prunes(repository, remotes, remote)

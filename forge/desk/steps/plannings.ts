@@ -14,6 +14,9 @@ type Picked = { picks: Picks; commits: readonly Oid[]; same: number }
 /** Computes a value for a key, or returns the cached one. */
 export type Once = (key: string, make: (pace: Pace) => Promise<Picked>) => Promise<Picked>
 
+/** The user has stopped a step, or its preview. */
+export class Stopped extends Failure {}
+
 /** Computes the value each time, without a cache, and can't be aborted. */
 export const everyTime: Once = async (_, make) =>
   await make({ signal: new AbortController().signal, tell: () => undefined })
@@ -112,4 +115,4 @@ export class Plannings {
   }
 }
 
-const stopped = (): Failure => new Failure('It was stopped: nothing was moved.')
+const stopped = (): Stopped => new Stopped('It was stopped: nothing was moved.')

@@ -5,9 +5,10 @@ import { GitError } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
 import type { BranchServices } from '../branches/branch-work.ts'
 import type { Preview, Step } from '../contract/steps.ts'
+import { Stopped } from './plannings.ts'
 import { readRemotes, remoteNamed, verifyUtf8 } from './remotes.ts'
 import { refOf } from './tag.ts'
-import { Stopped, shown, type Transfers, whyFailed } from './transfer.ts'
+import { shown, type Transfers, whyFailed } from './transfer.ts'
 import { hooksFor } from './warnings.ts'
 
 export type PushTagStep = Extract<Step, { step: 'push tag' }>
@@ -24,7 +25,11 @@ export async function previewPushTag(room: BranchServices, { name, remote }: Pus
 }
 
 /** Pushes a tag, and returns the result in words. Throws a {@link Failure} in one sentence. */
-export async function pushTag(transfers: Transfers, { name, remote: to }: PushTagStep): Promise<string> {
+export async function pushTag(
+  transfers: Transfers,
+  { name, remote: to }: PushTagStep,
+  signal: AbortSignal,
+): Promise<string> {
   const { objects } = transfers.room
   const ref = refOf(name)
   const words = visiblePath(name)
@@ -37,12 +42,14 @@ export async function pushTag(transfers: Transfers, { name, remote: to }: PushTa
   const flags = ['--porcelain', '--progress', '--no-verify', '--no-follow-tags', '--no-recurse-submodules']
   const args = ['push', ...flags, '--', asText(remote.name), `${tag.oid}:${asText(ref)}`]
   try {
-    return await transfers.begin('Pushing', async signal => {
+    return await transfers.begin('Pushing', async () => {
       const { code, stdout, stderr, remote: said } = await transfers.run(args, { remotes, signal, ok: [0, 1] })
       const printed = stdout.toString()
       const [, rejected] = /^!\t[^\t]*\t(.*)$/m.exec(printed) ?? []
       if (rejected !== undefined && /already exists/.test(rejected))
-        throw new Failure(`${there} has another tag ${words} already, and it was not overwritten. Choose another name.`)
+        throw new Failure(
+          `${there} has another tag ${words} already, and it was not overwritten: to push this one, rename it (Rename the tag… in its menu).`,
+        )
       if (rejected !== undefined)
         throw new Failure(`${there} rejected the tag ${words} (${shown(remotes, rejected)}): nothing was pushed.`)
       if (code !== 0) throw new GitError('push', code, stderr, printed)

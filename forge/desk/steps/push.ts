@@ -13,6 +13,7 @@ import type { Preview, Step } from '../contract/steps.ts'
 import { broughtCommits, lostCommits } from './brought-commits.ts'
 import { fetchOne } from './fetch.ts'
 import type { StepTarget } from './plan.ts'
+import { Stopped } from './plannings.ts'
 import {
   type RemoteSettings,
   type Remotes,
@@ -23,7 +24,7 @@ import {
   verifyUtf8,
 } from './remotes.ts'
 import { areRewrittenHere } from './rewritten-here.ts'
-import { Stopped, shown, type Transfers, whyFailed } from './transfer.ts'
+import { shown, type Transfers, whyFailed } from './transfer.ts'
 import { hooksFor } from './warnings.ts'
 
 export type PushStep = Extract<Step, { step: 'push' }>
@@ -174,7 +175,7 @@ export function verifyThere({ words, fetched, isForced }: PushPlan, previewed: O
 }
 
 /** Pushes, and returns the result in words. Throws a {@link Failure} in one sentence. */
-export async function push(transfers: Transfers, plan: PushPlan): Promise<string> {
+export async function push(transfers: Transfers, plan: PushPlan, signal: AbortSignal): Promise<string> {
   const { remotes, remote, target, ref, words, fetched, isForced, setsUpstream } = plan
   const { repository } = transfers.room.objects
   if (plan.is === 'nothing') throw new Failure(`Nothing to push: ${words} is up to date.`)
@@ -190,7 +191,7 @@ export async function push(transfers: Transfers, plan: PushPlan): Promise<string
   const args = ['push', ...flags, ...lease, '--', asText(remote.name), refspec]
   let said: string[] = []
   try {
-    await transfers.begin('Pushing', async signal => {
+    await transfers.begin('Pushing', async () => {
       const { code, stdout, stderr, remote: lines } = await transfers.run(args, { remotes, signal, ok: [0, 1] })
       said = lines
       const rejected = /^!\t[^\t]*\t(.*)$/m.exec(stdout.toString())?.[1]

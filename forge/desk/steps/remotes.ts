@@ -176,11 +176,36 @@ export type Upstream = { remote: string; ref: RefName; tracking: RefName | undef
 
 /** The upstream of a branch; undefined if it has none. The remote is `.` for another local branch. */
 export async function upstreamOf(repository: Repository, branch: string): Promise<Upstream | undefined> {
-  if (!isRefName(headRef(branch))) return undefined
-  verifyUtf8(branch)
-  const format = '--format=%(refname)%00%(upstream:remotename)%00%(upstream:remoteref)%00%(upstream)'
-  const { stdout } = await run(repository, ['for-each-ref', format, asText(headRef(branch))])
-  const lines = stdout.toString('latin1').split('\n')
-  const [, remote = '', ref = '', tracking] = lines.find(it => it.startsWith(`${headRef(branch)}\0`))?.split('\0') ?? []
+  const names = ['upstream:remotename', 'upstream:remoteref', 'upstream']
+  const [remote, ref, tracking] = await fieldsOf(repository, branch, names)
   return remote && ref ? { remote, ref, tracking: tracking || undefined } : undefined
+}
+
+/**
+ * The remote that `git push` is configured to push a branch to: its pushRemote, remote.pushDefault, or the remote of
+ * its upstream. Without a branch: remote.pushDefault, for a tag. Undefined if none of these is set.
+ */
+export async function pushRemote(repository: Repository, branch?: string): Promise<string | undefined> {
+  if (branch !== undefined) {
+    const [remote] = await fieldsOf(repository, branch, ['push:remotename'])
+    return remote || undefined
+  }
+  const { stdout } = await run(repository, ['config', '-z', '--get', 'remote.pushDefault'], { ok: [0, 1] })
+  return fields(stdout)[0]
+}
+
+/** Fields of `git for-each-ref` about a branch; none if there is no such branch. */
+async function fieldsOf(repository: Repository, branch: string, names: readonly string[]): Promise<string[]> {
+  const name = headRef(branch)
+  if (!isRefName(name)) return []
+  verifyUtf8(branch)
+  const format = `--format=${['refname', ...names].map(it => `%(${it})`).join('%00')}`
+  const { stdout } = await run(repository, ['for-each-ref', format, asText(name)])
+  const lines = stdout.toString('latin1').split('\n')
+  return (
+    lines
+      .find(it => it.startsWith(`${name}\0`))
+      ?.split('\0')
+      .slice(1) ?? []
+  )
 }

@@ -35,7 +35,7 @@ import { planMove } from './move.ts'
 import { impossible, Outlooks } from './outlooks.ts'
 import { carryOutStep } from './perform.ts'
 import { pastOf, type StepPlan, type StepTarget, type Stop } from './plan.ts'
-import type { Once, Plannings } from './plannings.ts'
+import { type Once, type Plannings, Stopped } from './plannings.ts'
 import { followed, NoUpstream, type PullStep, planPull, pullSource, wayToPull } from './pull.ts'
 import { ForceNeeded, PullFirst, type PushStep, planPush, previewPush, push, verifyThere } from './push.ts'
 import { previewPushTag, pushTag } from './push-tag.ts'
@@ -44,7 +44,7 @@ import { readRemotes, remoteNamed } from './remotes.ts'
 import { planRevert } from './revert.ts'
 import { planRewrite } from './rewrite.ts'
 import { planTag, planTagDeletion, planTagRename, type TagPlan, writeAnnotatedTag } from './tag.ts'
-import { Stopped, Transfers } from './transfer.ts'
+import { Transfers } from './transfer.ts'
 import { rewrittenCommits, warningsFor } from './warnings.ts'
 
 /** The commits in a preview: of the target, of the source, and of the remote branch; and the target's new tree. */
@@ -168,10 +168,10 @@ export class Steps {
     return branch === undefined ? remote : (await followed(this.room.objects.repository, branch)).remote
   }
 
-  async #fetch(step: FetchStep): Promise<Done> {
+  async #fetch(step: FetchStep, signal: AbortSignal): Promise<Done> {
     const remote = await this.#remoteOf(step)
     if (remote === '.') return { words: 'A branch of this repository is followed: there is nothing to fetch.' }
-    const { words, gone } = await fetchFrom(this.#transfers, remote)
+    const { words, gone } = await fetchFrom(this.#transfers, remote, signal)
     return { words, ...(gone !== '' && { isUndoable: true, gone }) }
   }
 
@@ -277,77 +277,81 @@ export class Steps {
    * (null for none) in the preview; if one has moved since, nothing is done. A pull without `there` fetches first.
    * `tree`: the target's new tree in the preview; nothing is done if an amend would take other drafts into it.
    */
-  async do(wanted: Step, { before, source, there, tree }: PreviewedStep = {}): Promise<Done> {
+  async do(wanted: Step, previewed: PreviewedStep = {}): Promise<Done> {
+    return await this.plannings.run(({ signal }) => this.#do(wanted, previewed, signal))
+  }
+
+  async #do(wanted: Step, { before, source, there, tree }: PreviewedStep, signal: AbortSignal): Promise<Done> {
     if (wanted.step === 'delete tag' && wanted.remote !== undefined)
-      return { words: await deleteRemoteTag(this.#transfers, wanted.name, wanted.remote) }
+      return { words: await deleteRemoteTag(this.#transfers, wanted.name, wanted.remote, signal) }
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))
-    if (wanted.step === 'fetch') return await this.#fetch(wanted)
-    if (wanted.step === 'push tag') return { words: await pushTag(this.#transfers, wanted) }
+    if (wanted.step === 'fetch') return await this.#fetch(wanted, signal)
+    if (wanted.step === 'push tag') return { words: await pushTag(this.#transfers, wanted, signal) }
     if (wanted.step === 'delete remote branch')
-      return { words: await deleteRemoteBranch(this.#transfers, wanted, there) }
+      return { words: await deleteRemoteBranch(this.#transfers, wanted, there, signal) }
     const work = await this.branches.work(targetOf(wanted))
-    if (wanted.step === 'push') return await this.#push(wanted, work, { before, there })
-    if (wanted.step === 'pull') return await this.#pull(wanted, work, { before, there })
+    if (wanted.step === 'push') return await this.#push(wanted, work, { before, there }, signal)
+    if (wanted.step === 'pull') return await this.#pull(wanted, work, { before, there }, signal)
     const step = await this.#current(wanted)
+    const once = this.plannings.onceFor(signal)
     // Long computations run before the branch is locked; their result is then cached.
     if (step.step === 'rebase' || step.step === 'cherry-pick' || step.step === 'revert' || step.step === 'rewrite') {
       work.verifyFree()
       work.verifyNotMerging()
       verifyAt(work, before)
       verifySource(step, source)
-      await this.#plan(step, targetIn(work))
+      await this.#plan(step, targetIn(work), once)
     }
-    return await this.plannings.run(({ signal }) =>
-      work.inOneGo(async (held, signature) => {
-        verifyAt(work, before)
-        verifySource(await this.#current(wanted), source)
-        const plan = await this.#plan(step, targetIn(work))
-        if (isWithDrafts(step)) verifyDrafts(plan, tree)
-        if (plan.is === 'nothing') throw new Failure(`There is nothing to do: ${whyNothing(step)}.`)
-        return doneOf(work, plan, await carryOutStep(held, plan, signature, signal))
-      }),
-    )
+    return await work.inOneGo(async (held, signature) => {
+      verifyAt(work, before)
+      verifySource(await this.#current(wanted), source)
+      const plan = await this.#plan(step, targetIn(work), once)
+      if (isWithDrafts(step)) verifyDrafts(plan, tree)
+      if (plan.is === 'nothing') throw new Failure(`There is nothing to do: ${whyNothing(step)}.`)
+      return doneOf(work, plan, await carryOutStep(held, plan, signature, signal))
+    })
   }
 
   /**
    * Undoes or redoes the deletion of a remote branch by a push; `operation`: the deletion, or its last undo or redo.
    */
   async reverseRemoteDeletion(operation: Recorded, original: Recorded): Promise<Reversed> {
-    return await reverseRemoteDeletion(this.#transfers, operation, original)
+    return await this.plannings.run(({ signal }) => reverseRemoteDeletion(this.#transfers, operation, original, signal))
   }
 
-  /**
-   * Stops a running fetch, pull or push, and the planning, preview or run of a step with many commits, without leaving
-   * anything of it.
-   */
+  /** Stops the running steps, from their begin on, and the previews of steps with many commits. They leave nothing. */
   stop(): void {
-    this.#transfers.stop()
     this.plannings.stop()
   }
 
   /** Stops the running previews and steps, and waits for the end of a fetch, pull or push. */
   async end(): Promise<void> {
-    this.plannings.stop()
-    await this.#transfers.end()
+    this.stop()
+    await this.#transfers.ended()
   }
 
-  async #push(step: PushStep, work: BranchWork, { before, there }: PreviewedStep): Promise<Done> {
+  async #push(step: PushStep, work: BranchWork, { before, there }: PreviewedStep, signal: AbortSignal): Promise<Done> {
     verifyAt(work, before)
     const target = targetIn(work)
     const plan = await planPush(this.room, step, target)
     verifyThere(plan, there)
-    const words = await push(this.#transfers, plan)
+    const words = await push(this.#transfers, plan, signal)
     this.room.say({ say: 'branch', branch: target.branch })
     return { words, commit: target.tip }
   }
 
-  async #pull({ branch, how, remote }: PullStep, work: BranchWork, { before, there }: PreviewedStep): Promise<Done> {
+  async #pull(
+    { branch, how, remote }: PullStep,
+    work: BranchWork,
+    { before, there }: PreviewedStep,
+    signal: AbortSignal,
+  ): Promise<Done> {
     const { objects } = this.room
     work.verifyFree()
     work.verifyNotMerging()
     verifyAt(work, before)
     const upstream = await followed(objects.repository, branch, remote)
-    if (upstream.remote !== '.' && there === undefined) await this.#fetchFor(upstream.remote)
+    if (upstream.remote !== '.' && there === undefined) await this.#fetchFor(upstream.remote, signal)
     const planNow = async () => {
       const source = await pullSource(objects, upstream)
       if (!source) throw new Failure(`There is no ${visiblePath(upstream.words)} any more: nothing was pulled.`)
@@ -355,25 +359,23 @@ export class Steps {
         throw new Failure(
           `${visiblePath(upstream.words)} was fetched since this preview: nothing was pulled. Review it again.`,
         )
-      return await planPull(objects, { ...upstream, source }, targetIn(work), how, this.plannings.once)
+      return await planPull(objects, { ...upstream, source }, targetIn(work), how, this.plannings.onceFor(signal))
     }
     if (how === 'rebase') await planNow()
-    return await this.plannings.run(({ signal }) =>
-      work.inOneGo(async (held, signature) => {
-        verifyAt(work, before)
-        const plan = await planNow()
-        const words = `${visiblePath(branch)} is already up to date with ${visiblePath(upstream.words)}.`
-        if (plan.is === 'nothing') return { words, commit: plan.before }
-        return doneOf(work, plan, await carryOutStep(held, plan, signature, signal))
-      }),
-    )
+    return await work.inOneGo(async (held, signature) => {
+      verifyAt(work, before)
+      const plan = await planNow()
+      const words = `${visiblePath(branch)} is already up to date with ${visiblePath(upstream.words)}.`
+      if (plan.is === 'nothing') return { words, commit: plan.before }
+      return doneOf(work, plan, await carryOutStep(held, plan, signature, signal))
+    })
   }
 
-  async #fetchFor(name: string): Promise<void> {
+  async #fetchFor(name: string, signal: AbortSignal): Promise<void> {
     const remotes = await readRemotes(this.room.objects.repository)
     const remote = remoteNamed(remotes, name)
     try {
-      await this.#transfers.begin('Fetching', async signal => {
+      await this.#transfers.begin('Fetching', async () => {
         await fetchOne(this.#transfers, remotes, remote, { signal, isFirst: true })
       })
     } catch (error) {

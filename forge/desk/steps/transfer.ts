@@ -24,25 +24,21 @@ const [MAX_PROGRESS_CHARS, MAX_QUOTE_CHARS, PROGRESS_INTERVAL_MS] = [200, 400, 1
 /** At most this many lines of a server's output are shown. */
 const MAX_SERVER_LINES = 5
 
-/** The user has stopped the fetch, pull or push. */
-export class Stopped extends Failure {}
-
 /** The fetches, pulls and pushes of a desk, of which one runs at a time. */
 export class Transfers {
-  #current: { control: AbortController; ended: Promise<unknown> } | undefined
+  #current: Promise<unknown> | undefined
 
   constructor(readonly room: BranchServices) {}
 
   /**
-   * Runs a task with remotes; `what`: its name in messages. Throws {@link Stopped} if it was stopped, and a {@link
-   * Failure} if another task with remotes is running.
+   * Runs a task with remotes; `what`: its name in messages. Throws a {@link Failure} if another task with remotes is
+   * running.
    */
-  async begin<Result>(what: string, task: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  async begin<Result>(what: string, task: () => Promise<Result>): Promise<Result> {
     if (this.#current) throw new Failure('A fetch, pull or push is under way already: wait for it, or stop it.')
-    const control = new AbortController()
     this.room.say({ say: 'progress', words: `${what}…` })
-    const ended = task(control.signal)
-    this.#current = { control, ended }
+    const ended = task()
+    this.#current = ended
     try {
       return await ended
     } finally {
@@ -52,15 +48,9 @@ export class Transfers {
     }
   }
 
-  /** Stops the running task, if any. */
-  stop(): void {
-    this.#current?.control.abort(new Stopped('It was stopped: nothing of this repository was moved.'))
-  }
-
-  /** Stops the running task, and waits for its end. */
-  async end(): Promise<void> {
-    this.stop()
-    await this.#current?.ended.catch(() => undefined)
+  /** Waits for the end of the running task, if any. */
+  async ended(): Promise<void> {
+    await this.#current?.catch(() => undefined)
   }
 
   /**

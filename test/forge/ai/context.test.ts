@@ -447,8 +447,8 @@ test('circles and the meter show what the next request has', async () => {
   expect([...(await circlesOf(session, state, paths)).values()]).toEqual(expected as never)
   const { used, of, files } = await meterOf(session, state)
   expect(files).toEqual([
-    { path: 'AGENTS.md', tokens: 1, isCut: false },
-    { path: 'a.ts', tokens: 1000, isCut: false },
+    { path: 'AGENTS.md', tokens: 1, sent: 'whole' },
+    { path: 'a.ts', tokens: 1000, sent: 'whole' },
   ])
   expect(of).toBe(200_000)
   expect(used).toBeGreaterThan(1500)
@@ -472,10 +472,24 @@ test('the meter counts a file that was just added, and of a long one only what i
   const session = finish(answer(say(await prepareSession(newSession(), state, NOW), 'Hello'), words('Done')))
   const before = await meterOf(session, state)
   const { files, used } = await meterOf(withActive(session, 'long.ts'), state)
-  expect(files).toEqual([{ path: 'long.ts', tokens: 20_000, isCut: true }])
+  expect(files).toEqual([{ path: 'long.ts', tokens: 20_000, sent: 'part' }])
   expect(used - before.used).toBe(20_000)
   const text = textOf(await requestFor(await prepareSession(withActive(newSession(), 'long.ts'), state, NOW), state))
   expect(text).toContain('30,000 lines, of which the first 14,400 follow')
+})
+
+test('the meter does not count the content of a binary file, which is not sent', async () => {
+  await using desk = await makeDesk({ 'a.ts': 'a\n', 'image.png': `\0${'x'.repeat(100_000)}` })
+  const state = await desk.state()
+  const opened = await meterOf(withActive(newSession(), 'image.png'), state)
+  expect(opened.files).toEqual([{ path: 'image.png', tokens: 0, sent: 'nothing' }])
+  expect(opened.used).toBeLessThan(2000)
+  const session = finish(answer(say(await prepareSession(newSession(), state, NOW), 'Hello'), words('Done')))
+  const { used } = await meterOf(session, state)
+  expect((await meterOf(withActive(session, 'image.png'), state)).used).toBe(used)
+  const text = textOf(await requestFor(await prepareSession(withActive(session, 'image.png'), state, NOW), state))
+  expect(text).toContain('The file "image.png" is active')
+  expect(text).toContain('It is binary, 100,001 bytes: not shown.')
 })
 
 test('the meter does not count a changed file that is not in the context, as only its name is sent', async () => {

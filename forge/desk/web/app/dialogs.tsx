@@ -10,20 +10,21 @@ import { type DialogContent, isSuccessor } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
 import { BaseDialog } from '../review/base-dialog.tsx'
 import { PartsDialog } from '../review/parts-dialog.tsx'
-import { LessonsDialog } from '../tasks/lessons-dialog.tsx'
-import { LimitsDialog } from '../tasks/limits-dialog.tsx'
 import { NewRunDialog } from '../tasks/new-run-dialog.tsx'
 import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { useDialogRun } from '../ui/dialog-run.ts'
 import { Icon } from '../ui/icons.tsx'
+import { latePart } from '../ui/late-part.ts'
 import { Button, Path } from '../ui/words.tsx'
-import { KeyList } from './key-list.tsx'
-import { OperationsDialog } from './operations.tsx'
 import { SaveDialog } from './save-message.tsx'
-import { SettingsDialog } from './settings-dialog.tsx'
 
 const MAX_LISTED_PATHS = 12
+
+const lateDialog = latePart(async () => (await import('./late-dialogs.tsx')).LateDialog)
+
+/** Loads what the rare dialogs need, so that the first key after they are opened is theirs. */
+export const loadLateDialogs = lateDialog.load
 
 export function Dialogs() {
   const page = usePage()
@@ -57,18 +58,10 @@ export function Dialogs() {
       return <PickDialog key={content.firstTitle ?? content.title} content={content} close={close} />
     case 'save':
       return <SaveDialogOfTab close={close} />
-    case 'operations':
-      return <OperationsDialog close={close} />
-    case 'lessons':
-      return <LessonsDialog close={close} />
     case 'new run':
       return <NewRunDialog close={close} />
-    case 'limits':
-      return <LimitsDialog key={content.title} content={content} close={close} />
-    case 'keys':
-      return <KeyList close={close} />
-    case 'settings':
-      return <SettingsDialog close={close} />
+    default:
+      return <lateDialog.View content={content} close={close} />
   }
 }
 
@@ -121,20 +114,18 @@ function Ask({ content, close }: AskProps) {
   const [id, messageId] = [useId(), useId()]
   const { dialogTexts } = usePage()
   const messageField = { title: content.title, field: 'message' }
-  const sent = useRef('')
-  const { problem, isBusy, start } = useDialogRun(
-    () => {
-      sent.current = field.current?.value ?? ''
-      return content.run(sent.current, message.current?.value ?? '')
-    },
-    () => {
-      dialogTexts.drop(content.title)
-      close()
-      content.goOn?.(sent.current)
-    },
-  )
+  const { problem, isBusy, start } = useDialogRun((sent: string) => {
+    dialogTexts.drop(content.title)
+    close()
+    content.goOn?.(sent)
+  })
   const submit = () => {
-    if (field.current?.value.trim()) void start()
+    const sent = field.current?.value ?? ''
+    if (sent.trim() === '') return
+    void start(async () => {
+      await content.run(sent, message.current?.value ?? '')
+      return sent
+    })
   }
   const warning = useWarning(content.warn)
   useLayoutEffect(() => {
@@ -240,10 +231,9 @@ interface ChooseProps {
 }
 
 function Choose({ content, close }: ChooseProps) {
-  const chosen = useRef<() => Promise<void>>(async () => {})
-  const { problem, isBusy, start } = useDialogRun(() => chosen.current(), close)
+  const { problem, isBusy, start } = useDialogRun(close)
   return (
-    <DialogFrame title={content.title} close={close} look="narrow">
+    <DialogFrame title={content.title} close={close} look="narrow" type={content.type}>
       <div class="dialog-body">
         <WhatItIsAbout words={content.words} list={content.list} />
         <Problem words={problem.value} />
@@ -252,16 +242,7 @@ function Choose({ content, close }: ChooseProps) {
         <span class="grow" />
         <CloseButton isFirst close={close} />
         {content.buttons.map(({ words, look, run }) => (
-          <Button
-            key={words}
-            words={words}
-            look={look}
-            isOff={isBusy.value}
-            onClick={() => {
-              chosen.current = run
-              start()
-            }}
-          />
+          <Button key={words} words={words} look={look} isOff={isBusy.value} onClick={() => start(run)} />
         ))}
       </footer>
     </DialogFrame>
@@ -274,7 +255,7 @@ interface ConfirmProps {
 }
 
 function Confirm({ content, close }: ConfirmProps) {
-  const { problem, isBusy, start } = useDialogRun(content.run, close)
+  const { problem, isBusy, start } = useDialogRun(close)
   const cancel = useRef<HTMLButtonElement>(null)
   // Where the words are renewed, the same key again would do what was not read yet.
   useLayoutEffect(() => {
@@ -294,7 +275,7 @@ function Confirm({ content, close }: ConfirmProps) {
           words={content.button}
           look={content.isDangerous ? 'stop' : 'main'}
           isOff={isBusy.value || content.isOff === true}
-          onClick={start}
+          onClick={() => start(content.run)}
         />
       </footer>
     </DialogFrame>

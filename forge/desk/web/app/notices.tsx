@@ -120,17 +120,30 @@ function noticesIn(page: Page, tab: Tab | undefined, hasChat: boolean): Shown[] 
   // Why a branch can't be restored stands before the notice that offers to restore it.
   const answers = kept.filter(({ notice }) => notice.topic === RESTORE)
   const others = kept.filter(it => !answers.includes(it))
-  const all = [...answers, ...own, ...(tab ? movedIn(page, tab) : []), ...others]
+  const all = [...answers, ...own, ...(tab ? aboutDrafts(page, tab) : []), ...others]
   return all.toSorted((one, other) => URGENCY[one.notice.tone] - URGENCY[other.notice.tone])
 }
 
-function movedIn(page: Page, tab: Tab): Shown[] {
-  const notice = moved(page, tab)
-  if (!notice || tab.at.kind === 'commit') return []
+/**
+ * The notices about a branch that was moved from outside while it has drafts, and about drafts in conflict with what
+ * was brought in otherwise: by a step on the desk, or before a save.
+ */
+function aboutDrafts(page: Page, tab: Tab): Shown[] {
+  if (tab.at.kind === 'commit') return []
   const { branch } = tab.at
-  const to = page.branch(branch)?.moved?.to
-  const isSettled = to !== undefined && conflictsIn(page, branch).length === 0
-  return [{ notice, about: `moved ${branch}`, ...(isSettled && { dismiss: () => page.see(to) }) }]
+  const move = page.branch(branch)?.moved
+  const conflicts = conflictsIn(page, branch)
+  const isOther = (path: string) => !move || move.otherConflicts?.includes(path) === true
+  const [others, since] = [conflicts.filter(isOther), conflicts.filter(path => !isOther(path))]
+  const shown: Shown[] = []
+  if (move && (since.length > 0 || !page.seen.value.has(move.to)))
+    shown.push({
+      notice: moved(page, tab, branch, move, since),
+      about: `moved ${branch}`,
+      ...(since.length === 0 && { dismiss: () => page.see(move.to) }),
+    })
+  if (others.length > 0) shown.push({ notice: inConflict(page, tab, branch, others), about: `conflicts ${branch}` })
+  return shown
 }
 
 /** News of success, shown for some seconds above the status bar. It overlays the page, so that nothing moves. */
@@ -297,7 +310,8 @@ function disconnected(page: Page): Notice | undefined {
     }
   }
   return {
-    tone: 'warn',
+    // No older failure hides it.
+    tone: 'bad',
     title: 'The desk does not answer',
     words: isLost.value ? `${kept} If it was ended, run forge again in ${folder}.` : kept,
   }
@@ -337,37 +351,42 @@ function gone(page: Page, tab: Tab): Notice | undefined {
 
 /**
  * The notice about a branch that was moved from outside while it has drafts: what moved it, whether the drafts still
- * apply, and the actions offered.
+ * apply, and the actions offered. `conflicts`: the drafts that are in conflict with that.
  */
-function moved(page: Page, tab: Tab): Notice | undefined {
-  const { at } = tab
-  if (at.kind === 'commit') return undefined
-  const move = page.branch(at.branch)?.moved
-  const paths = conflictsIn(page, at.branch)
-  if (paths.length === 0 && (!move || page.seen.value.has(move.to))) return undefined
-  const name = named(at.branch)
-  const isThere = tab.path !== undefined && paths.includes(tab.path)
-  const resolve = { words: 'Resolve', isMain: true, stays: true, run: () => resolveDrafts(page, tab) }
+function moved(page: Page, tab: Tab, branch: string, move: Moved, conflicts: string[]): Notice {
   const moveDrafts = {
     words: 'Move drafts to a new branch',
     stays: true,
-    run: () => draftsElsewhere(page, at.branch),
+    run: () => draftsElsewhere(page, branch),
   }
-  const offers = move
-    ? [
-        { words: 'Incoming changes', stays: true, run: () => showWhatCameIn(tab, move) },
-        ...(showsTurn(page, at.branch) ? [] : [moveDrafts]),
-      ]
-    : []
   return {
     // Where all drafts apply, there is nothing to decide.
-    tone: paths.length > 0 ? 'warn' : 'info',
-    title: move
-      ? `${name} moved outside the desk: ${whatMoved(move)}`
-      : `Drafts of ${name} are in conflict with what was brought in`,
-    words: whatOfDrafts(page, at.branch, paths),
-    actions: [...offers, ...(paths.length === 0 || isThere || showsTurn(page, at.branch) ? [] : [resolve])],
+    tone: conflicts.length > 0 ? 'warn' : 'info',
+    title: `${named(branch)} moved outside the desk: ${whatMoved(move)}`,
+    words: whatOfDrafts(page, branch, conflicts),
+    actions: [
+      { words: 'Incoming changes', stays: true, run: () => showWhatCameIn(tab, move) },
+      ...(showsTurn(page, branch) ? [] : [moveDrafts]),
+      ...resolving(page, tab, branch, conflicts),
+    ],
   }
+}
+
+/** The notice about drafts in conflict with what came in otherwise. */
+function inConflict(page: Page, tab: Tab, branch: string, conflicts: string[]): Notice {
+  return {
+    tone: 'warn',
+    title: `Drafts of ${named(branch)} are in conflict with what was brought in`,
+    words: whatConflicts(page, branch, conflicts),
+    actions: resolving(page, tab, branch, conflicts),
+  }
+}
+
+/** The action that shows the conflicts, unless the shown file is one of them. */
+function resolving(page: Page, tab: Tab, branch: string, conflicts: string[]): NoticeAction[] {
+  const isThere = tab.path !== undefined && conflicts.includes(tab.path)
+  if (conflicts.length === 0 || isThere || showsTurn(page, branch)) return []
+  return [{ words: 'Resolve', isMain: true, stays: true, run: () => resolveDrafts(page, tab) }]
 }
 
 /** What became of the drafts of a branch that has moved, or becomes of its AI's turn. */
@@ -390,7 +409,7 @@ function whatMoved({ commits, by, gone = 0, from, to }: Moved): string {
 }
 
 function whatConflicts(page: Page, branch: string, paths: string[]): string {
-  const others = draftsOf(page, branch).length - paths.length
+  const others = draftsOf(page, branch).length - conflictsIn(page, branch).length
   const first = paths.slice(0, MAX_NAMED_FILES).map(path => named(baseName(path)))
   const more = paths.length > MAX_NAMED_FILES ? ` and ${paths.length - MAX_NAMED_FILES} more` : ''
   const rest = others > 0 ? ` ${plural(others, 'other draft merges cleanly', 'other drafts merge cleanly')}.` : ''

@@ -1,14 +1,13 @@
 /** The page's entry point: connects to the desk's server and renders the page. */
 import { batch } from '@preact/signals'
 import { render } from 'preact'
-import { useEffect } from 'preact/hooks'
-import { watchFailed, watchQueued, watchRestored } from '../chat/chat-actions.ts'
+import { useEffect, useLayoutEffect } from 'preact/hooks'
+import { watchFailed, watchQueued, watchRestored, watchWidth } from '../chat/chat-actions.ts'
 import { RepositoryView } from '../graph/graph.tsx'
 import { copy } from '../page/actions.ts'
-import { dropUsedMessages } from '../page/save-message.ts'
 import { sayLeftBehind } from '../page/saving.ts'
 import { Page, PageProvider, TASKS } from '../page/state.ts'
-import { TasksView } from '../tasks/tasks.tsx'
+import { dropUsedTexts } from '../page/used-texts.ts'
 import { Boundary } from '../ui/boundary.tsx'
 import { nameWhatIsCut } from '../ui/cut.ts'
 import { isFocusLost } from '../ui/focus.ts'
@@ -17,17 +16,25 @@ import { keysOf } from '../ui/keys.ts'
 import { takeSecret } from '../ui/secret.ts'
 import { typing } from '../ui/typing.ts'
 import { commandsOf } from './commands.ts'
-import { Dialogs } from './dialogs.tsx'
+import { Dialogs, loadLateDialogs } from './dialogs.tsx'
 import { Menu } from './menu.tsx'
 import { Notices, Toast } from './notices.tsx'
 import { Palette } from './palette.tsx'
 import { StatusBar } from './status.tsx'
 import { TabView } from './tab-view.tsx'
 import { pageTitle, Tabs } from './tabs.tsx'
+import { isTasksTabSettled, TasksTab } from './tasks-tab.tsx'
 import { keepWayBack } from './way-back.ts'
+
+/** After this time, what is shown first is loaded and rendered. */
+const LATE_PARTS_MS = 500
 
 function Desk({ page }: { page: Page }) {
   useEffect(nameWhatIsCut, [])
+  useEffect(() => {
+    // Safari has no requestIdleCallback.
+    setTimeout(() => void loadLateDialogs(), LATE_PARTS_MS)
+  }, [])
   useFocus(page)
   const title = pageTitle(page)
   useEffect(() => {
@@ -64,9 +71,26 @@ function useFocus(page: Page): void {
   const tab = page.tab.value
   // The effect also runs when one of these values changes, since that may remove the focused element.
   const { value: desk } = page.desk
-  const isTasksComing = page.active.value === TASKS && !page.tasks.isReady.value
   const ofTab = [tab?.active.value, tab?.merging.latest.value, tab?.review.latest.value]
-  const shown = [isTasksComing, tab, ...ofTab, desk, page.notices.value, page.toast.value, page.menu.value]
+  const shown = [
+    areTasksComing(page),
+    tab,
+    ...ofTab,
+    desk,
+    page.graph.refs.value,
+    page.notices.value,
+    page.toast.value,
+    page.menu.value,
+  ]
+  // What is shown has the focus before the next key: a message that is typed right after Alt+J must lose no letter.
+  useLayoutEffect(() => {
+    if (isCovered || !page.desk.peek() || tab?.merging.isGoingTo(tab.path)) return
+    // The components that changed with this one are rendered by then.
+    queueMicrotask(() => {
+      if (focusWish.isOpen || isFocusLost()) page.places.focusContent(focusWish.field)
+    })
+  }, [focusWish, wanted, isCovered, ...shown])
+  // After a frame, something else may be shown that comes first, or nothing but the tab can have the focus.
   useEffect(() => {
     // Until the desk's state has arrived, nothing is shown that could have the focus.
     if (isCovered || !page.desk.peek()) return undefined
@@ -74,16 +98,22 @@ function useFocus(page: Page): void {
     // Until the frame, and while the tasks are loading, the request for the focus stays open: news that come meanwhile
     // render the page again, and the tasks get the focus once they are shown.
     const frame = requestAnimationFrame(() => {
-      const isWanted = focusWish.isOpen
-      if (!isTasksComing) focusWish.end()
+      const { isOpen: isWanted, field } = focusWish
+      // The tasks may have been shown since this frame was asked for.
+      if (!areTasksComing(page)) focusWish.end()
       // If the focus has moved meanwhile, it stays where it is.
       const isStill = document.activeElement === before
       // The place of a loading file may have left the page with the focus that a conflict in it gets next.
       if (tab?.merging.isGoingTo(tab.path)) return
-      if ((isWanted && isStill) || isFocusLost()) page.places.focusContent()
+      if ((isWanted && isStill) || isFocusLost()) page.places.focusContent(field) || page.places.focusTab()
     })
     return () => cancelAnimationFrame(frame)
   }, [focusWish, wanted, isCovered, ...shown])
+}
+
+/** Whether the tab of the tasks is shown, and what it shows is loading. */
+function areTasksComing({ active, tasks }: Page): boolean {
+  return active.value === TASKS && !(isTasksTabSettled() && tasks.isReady.value)
 }
 
 function Middle({ page }: { page: Page }) {
@@ -92,7 +122,7 @@ function Middle({ page }: { page: Page }) {
   if (tab) return <TabView tab={tab} />
   const notices = <Notices tab={undefined} />
   return page.active.value === TASKS ? (
-    <TasksView tasks={page.tasks} notices={notices} />
+    <TasksTab tasks={page.tasks} notices={notices} />
   ) : (
     <RepositoryView notices={notices} />
   )
@@ -186,10 +216,12 @@ function begin(): void {
   watchQueued(page)
   watchFailed(page)
   watchRestored(page)
+  watchWidth(page)
   keepLayoutAtEnd(page)
   keepWayBack(page)
   heldKeys.listen()
-  dropUsedMessages(() => page.tabs.peek().map(({ saveMessage }) => saveMessage))
+  page.fieldInUse.listen()
+  dropUsedTexts(() => page.tabs.peek().flatMap(({ composer, saveMessage }) => [composer, saveMessage]))
   keepTypingOutOfCode(page)
   listenForKeys(page)
   render(<Desk page={page} />, document.body)

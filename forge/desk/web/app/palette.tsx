@@ -409,7 +409,7 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
       ),
       run: () => {
         page.open({ kind: 'branch', branch: item.name })
-        page.wantFocus()
+        page.wantFocusBack()
       },
     }),
   )
@@ -444,7 +444,7 @@ function deletedOptions(page: Page, words: string, limit: number): Option[] {
     end: <span class="meta">deleted, has {item.hasTurn ? 'a turn' : 'drafts'}</span>,
     run: () => {
       page.open({ kind: 'branch', branch: item.branch })
-      page.wantFocus()
+      page.wantFocusBack()
     },
   }))
 }
@@ -506,7 +506,7 @@ function typedRefOptions(page: Page, words: string): (Option & { kind: keyof typ
 
 function openCommit(page: Page, commit: string): void {
   page.open({ kind: 'commit', commit })
-  page.wantFocus()
+  page.wantFocusBack()
 }
 
 /** The file that is shown. */

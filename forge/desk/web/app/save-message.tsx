@@ -147,14 +147,14 @@ interface DialogProps {
 export function SaveDialog({ tab, branch, close }: DialogProps) {
   const page = usePage()
   const suggested = useSuggestion(branch, 'all')
-  const { problem, isBusy, start } = useDialogRun(() => saveOrThrow(page, tab, branch), close)
+  const { problem, isBusy, start } = useDialogRun(close)
   const [subjectId, bodyId] = [useId(), useId()]
   const { subject, body } = partsOf(tab.saveMessage.text.value ?? suggested)
   const drafts = draftsOf(page, branch)
   const write = (part: { subject?: string; body?: string }) =>
     tab.saveMessage.write(messageOf({ subject, body, ...part }) || undefined)
   const save = () => {
-    if (drafts.length > 0) void start()
+    if (drafts.length > 0) void start(() => saveOrThrow(page, tab, branch))
   }
   return (
     <DialogFrame title={`Save ${plural(drafts.length, 'draft')} to ${named(branch)}`} close={close}>

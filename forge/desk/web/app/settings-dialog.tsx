@@ -13,14 +13,14 @@ export function SettingsDialog({ close }: { close: () => void }) {
   const page = usePage()
   const { settings } = page
   const words = useSignal('')
-  const problem = useSignal<string | undefined>(undefined)
+  const problem = useSignal<{ key: SettingKey; words: string } | undefined>(undefined)
   const found = KEYS.filter(key => isFound(key, words.value))
   const set = async (key: SettingKey, value: string | number | boolean | undefined) => {
     try {
       await settings.set(key, value)
       problem.value = undefined
     } catch (error) {
-      problem.value = (error as Error).message
+      problem.value = { key, words: (error as Error).message }
     }
   }
   return (
@@ -41,10 +41,16 @@ export function SettingsDialog({ close }: { close: () => void }) {
         />
       </div>
       <div class="settings">
-        <FileState file={settings.file.value} problem={problem.value} />
+        <FileState file={settings.file.value} />
         {found.length === 0 ? <p class="none meta">No results</p> : null}
         {found.map(key => (
-          <SettingRow key={key} settings={settings} name={key} set={value => set(key, value)} />
+          <SettingRow
+            key={key}
+            settings={settings}
+            name={key}
+            set={value => set(key, value)}
+            problem={problem.value?.key === key ? problem.value.words : undefined}
+          />
         ))}
       </div>
       <footer>
@@ -68,8 +74,8 @@ function isFound(key: SettingKey, words: string): boolean {
 }
 
 /** Shows what is wrong with the settings file, and the settings in it that the desk does not know. */
-function FileState({ file, problem }: { file: UserSettings | undefined; problem: string | undefined }) {
-  const bad = [file?.broken, ...(file?.problems ?? []), problem === file?.broken ? undefined : problem]
+function FileState({ file }: { file: UserSettings | undefined }) {
+  const bad = [file?.broken, ...(file?.problems ?? [])]
   const unknown = file?.unknown ?? []
   return (
     <div role="status">
@@ -89,13 +95,14 @@ function FileState({ file, problem }: { file: UserSettings | undefined; problem:
   )
 }
 
-interface RowProps {
+interface ControlProps {
   settings: Settings
   name: SettingKey
   set: (value: string | number | boolean | undefined) => void
 }
 
-function SettingRow({ settings, name, set }: RowProps) {
+/** `problem`: why the last change of the setting was refused. */
+function SettingRow({ settings, name, set, problem }: ControlProps & { problem: string | undefined }) {
   const id = useId()
   const { label, words } = DESCRIBED[name]
   const isSet = settings.valueOf(name) !== undefined
@@ -113,11 +120,14 @@ function SettingRow({ settings, name, set }: RowProps) {
           <Button look="small quiet" words="Reset" title={`Reset ${label}`} onClick={() => set(undefined)} />
         ) : null}
       </div>
+      <div role="alert">
+        {problem === undefined || problem === settings.file.value?.broken ? null : <p class="is-bad">{problem}</p>}
+      </div>
     </div>
   )
 }
 
-function Control({ settings, name, set, id }: RowProps & { id: string }) {
+function Control({ settings, name, set, id }: ControlProps & { id: string }) {
   const { control, usual } = DESCRIBED[name]
   const value = settings.valueOf(name) ?? usual
   const isOff = settings.file.value?.broken !== undefined

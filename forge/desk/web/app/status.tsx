@@ -201,16 +201,18 @@ function Distance({ branch }: { branch: BranchInfo }) {
   }
   const { ahead, behind, isLocal } = upstream
   const other = readable(upstream.name)
-  const commits = plural(ahead, 'commit')
-  // A local upstream is merged from, as by git pull; git push does not push to it.
-  const pushing = isLocal
-    ? `${commits} ahead of the local branch ${other}: push ${named(name)} to a remote`
-    : `Push ${commits} to ${other}`
+  // The number is that of the upstream, whose remote is offered first. A push never goes to a local upstream.
+  const pushing = `Push ${named(name)}: ${plural(ahead, 'commit')} ahead of ${other}`
   const upToDate = `Up to date with ${other}${isLocal ? '' : ', as fetched last'}`
   return (
     <span class="seg distance">
       {ahead > 0 ? (
-        <button type="button" class="button quiet small" title={`${pushing}…`} onClick={() => void push(page, name)}>
+        <button
+          type="button"
+          class="button quiet small"
+          title={`${pushing}…`}
+          onClick={() => void push(page, name, { upstream: upstream.name })}
+        >
           <span aria-hidden="true">↑{digits(ahead)}</span>
           <span class="vh">{pushing}</span>
         </button>
@@ -270,6 +272,13 @@ function Saved({ tab, branch }: { tab: Tab; branch: BranchInfo | undefined }) {
         <span class="dot" />
         {branch.changedByAi ? `${plural(drafts, 'file')} changed` : plural(drafts, 'draft')} since{' '}
         <span class="mono">{shortId(comparedWith(branch))}</span>
+      </span>
+    )
+  }
+  if (page.savedLast.value.get(branch.name) !== branch.tip) {
+    return (
+      <span class="seg saved">
+        No drafts since <span class="mono">{shortId(branch.tip)}</span>
       </span>
     )
   }

@@ -141,8 +141,8 @@ function Content({ tab, pane, isActive }: ContentProps) {
       )
     case 'history':
       if (pane.lines && pane.path !== undefined)
-        return <LineHistory key={tab.historyNumber} tab={tab} path={pane.path} lines={pane.lines} />
-      return <HistoryView key={tab.historyNumber} tab={tab} path={pane.path} />
+        return <LineHistory key={tab.history} tab={tab} path={pane.path} lines={pane.lines} />
+      return <HistoryView key={tab.history} tab={tab} path={pane.path} />
     case 'find':
       return <Find tab={tab} />
   }

@@ -137,7 +137,7 @@ function BranchTab({ tab, index }: { tab: Tab; index: number }) {
         else {
           page.active.value = index
           // Only after a click: with the arrow keys, the focus stays in the tab bar.
-          if (event.detail > 0) page.wantFocus()
+          if (event.detail > 0) page.wantFocusBack()
         }
       }}
       onAuxClick={event => {

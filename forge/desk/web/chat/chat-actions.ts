@@ -8,9 +8,11 @@ import { isSenderThere } from '../page/composer-state.ts'
 import { filesOf } from '../page/conversation-state.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
-import { hideRefusedUndo, reversalNotice, undoButton, untilMore } from '../page/undo.ts'
+import { messageToGiveBack, requestOf } from '../page/turn-messages.ts'
+import { hideRefusedUndo, prepareReversal, undoOfLast } from '../page/undo.ts'
 import { baseName, named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
+import { typing } from '../ui/typing.ts'
 
 /** Time to press Escape a second time, in milliseconds. */
 const SECOND_PRESS_MS = 3_000
@@ -22,6 +24,16 @@ export function focusMessage(page: Page, tab: Tab): void {
   tab.composer.focus()
 }
 
+/** Goes on with the message in the chat's tab when the window gets too narrow for the chat beside the editor. */
+export function watchWidth(page: Page): () => void {
+  return page.isWide.subscribe(isWide => {
+    const tab = page.tab.peek()
+    if (isWide || !tab || !page.places.hasFocus('docked message')) return
+    typing.forget()
+    focusMessage(page, tab)
+  })
+}
+
 /** Why the message can't be sent now; undefined if it can. */
 export function offReason(page: Page, tab: Tab): string | undefined {
   const { head, problem } = tab.conversation
@@ -31,11 +43,14 @@ export function offReason(page: Page, tab: Tab): string | undefined {
   return conflictsIn(page, branchOf(tab) ?? '').length > 0 ? 'Resolve the conflicts first.' : undefined
 }
 
-/** Sends the message; while a turn runs, it is queued, and sent when that has ended. */
-export async function send(page: Page, tab: Tab): Promise<void> {
+/**
+ * Sends the message in the field; while a turn runs, it is queued, and sent when that has ended. What is typed after
+ * this, also in a question that is asked first, is the next message.
+ */
+export async function send(page: Page, tab: Tab, text = tab.composer.text.peek()): Promise<void> {
   const branch = branchOf(tab)
   const { composer, conversation } = tab
-  const isEmpty = composer.text.peek().trim() === ''
+  const isEmpty = text.trim() === ''
   if (branch === undefined || isEmpty || composer.isSending.peek()) return
   if (conversation.isBusy.peek()) {
     composer.queue()
@@ -44,10 +59,10 @@ export async function send(page: Page, tab: Tab): Promise<void> {
   }
   if (offReason(page, tab) !== undefined) return
   composer.refusal.value = undefined
-  if (conversation.isUnfinished.peek()) return await endUnfinished(page, tab, branch)
+  if (conversation.isUnfinished.peek()) return await endUnfinished(page, tab, branch, text)
   const drafts = unsavedFor(page, tab)
-  if (drafts.length > 0) askAboutDrafts(page, tab, branch, drafts)
-  else await sendNow(page, tab, branch)
+  if (drafts.length > 0) askAboutDrafts(page, tab, branch, text, drafts)
+  else await sendNow(page, tab, branch, text)
 }
 
 /** The drafts to save or discard before a message. The AI works on top of those of a waiting merge, its resolutions. */
@@ -55,11 +70,10 @@ function unsavedFor(page: Page, tab: Tab): string[] {
   return isMerging(page, tab) ? [] : draftsOf(page, branchOf(tab) ?? '')
 }
 
-/** Sends the queued message, or that in the field if none is queued. */
-async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
+/** Sends a message: the queued one, or that which begins the field if none is queued. */
+async function sendNow(page: Page, tab: Tab, branch: string, text: string): Promise<void> {
   const { composer, conversation } = tab
   const queued = composer.queued.peek()
-  const text = queued || composer.text.peek()
   composer.beginSending()
   try {
     const { turn } = await page.connection.ask('send', { branch, text })
@@ -71,7 +85,7 @@ async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
     else if (queued === '' && composer.text.peek() === text) composer.queue()
     await conversation.refresh()
     composer.endSending()
-    if (turn !== undefined) composer.sent.value++
+    if (turn !== undefined && queued === '') composer.sent.value++
   } catch (error) {
     composer.takeBack()
     composer.refusal.value = (error as Error).message
@@ -84,7 +98,7 @@ async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
  * changes it is kept, so that the AI gets its message, too. It is discarded if it has no answer and its message, which
  * is in the field again, is sent once more, perhaps with other words around it.
  */
-async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void> {
+async function endUnfinished(page: Page, tab: Tab, branch: string, text: string): Promise<void> {
   const { composer, conversation } = tab
   const turn = conversation.head.peek()?.turn
   const paths = turn?.files ?? []
@@ -93,13 +107,13 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
     await page.connection.ask('end turn', { branch, keep })
     await conversation.refresh()
     if (offReason(page, tab) !== undefined) return
-    if (keep && paths.length > 0 && !isMerging(page, tab)) askAboutDrafts(page, tab, branch, paths)
-    else await send(page, tab)
+    if (keep && paths.length > 0 && !isMerging(page, tab)) askAboutDrafts(page, tab, branch, text, paths)
+    else await send(page, tab, text)
   }
   if (files.length === 0) {
     try {
       const request = turn?.id === composer.returned ? requestOf(page, tab) : undefined
-      const isSentAgain = request !== undefined && composer.text.peek().includes(request)
+      const isSentAgain = request !== undefined && text.includes(request)
       await end(hasAnswer(tab) || !isSentAgain)
     } catch (error) {
       composer.refusal.value = (error as Error).message
@@ -111,6 +125,7 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
     title: `Keep the changes of the last turn to ${plural(files.length, 'file')}?`,
     words: [...(turn ? [turn.words] : []), 'Keep turns its changes into drafts. Undo restores discarded files.'],
     list: files,
+    type: key => composer.typeNext(text, key),
     buttons: [
       { words: 'Discard and send', look: 'stop', run: () => end(false) },
       { words: 'Keep', look: 'main', run: () => end(true) },
@@ -154,24 +169,6 @@ async function giveBack({ composer }: Tab, turn: string, request: string | undef
   composer.hasReturned(turn)
 }
 
-/** What the user has asked for in a turn; without `turn`, in the last one. */
-function requestOf(page: Page, tab: Tab, turn?: string): string | undefined {
-  // A request to resolve a merge was written by the desk rather than the user.
-  if (isMerging(page, tab)) return undefined
-  const section = tab.conversation.sections.peek().findLast(it => turn === undefined || it.turn === turn)
-  const asked = section?.items.peek().find(item => item.kind === 'user')
-  return asked?.kind === 'user' ? asked.text : undefined
-}
-
-/**
- * Puts the request of a removed turn back into the message field, before another message there. If it was put there
- * when the turn failed, it may have been changed since: it is not repeated.
- */
-function putBack({ composer }: Tab, turn: string | undefined, request: string | undefined): void {
-  const isThere = turn !== undefined && composer.returned === turn && composer.text.peek() !== ''
-  if (request !== undefined && !isThere) composer.putBack(request)
-}
-
 /**
  * Takes the message of an undone or discarded turn, which was put back into the message field, out of it where the turn
  * is there again, by Redo or by Undo. A message that was changed stays.
@@ -180,35 +177,37 @@ export function watchRestored(page: Page): () => void {
   return effect(() => {
     for (const tab of page.tabs.value) {
       const { conversation, composer } = tab
-      const section = conversation.sections.value.findLast(({ turn }) => turn === composer.removed)
-      const isWaiting = conversation.head.value?.turn?.id === composer.removed
+      const removed = composer.removed.value
+      const section = conversation.sections.value.findLast(({ turn }) => turn === removed)
+      const isWaiting = conversation.head.value?.turn?.id === removed
       if (!section || !(isWaiting || section.end?.commit?.canUndo)) continue
       const request = requestOf(page, tab, section.turn)
-      composer.removed = undefined
-      if (request !== undefined) composer.removePutBack(request)
+      composer.removed.value = undefined
+      if (request !== undefined) composer.drop(request)
     }
   })
 }
 
 /** Asks whether to save or discard the drafts before sending, since the AI sees only what is saved. */
-function askAboutDrafts(page: Page, tab: Tab, branch: string, drafts: string[]): void {
+function askAboutDrafts(page: Page, tab: Tab, branch: string, text: string, drafts: string[]): void {
   const save = async () => {
     await settle(page, branch, 'all')
     const message = tab.saveMessage.text.peek()?.trim()
     await page.connection.ask('save', { branch, paths: 'all', ...(message ? { message } : {}) })
     if (message !== undefined) tab.saveMessage.used(message)
-    await sendNow(page, tab, branch)
+    await sendNow(page, tab, branch, text)
   }
   const discard = async () => {
     await settle(page, branch, 'all')
     page.closeFiles(branch, await page.connection.ask('discard', { branch, paths: drafts }))
-    await sendNow(page, tab, branch)
+    await sendNow(page, tab, branch, text)
   }
   page.dialog.value = {
     kind: 'choose',
     title: drafts.length === 1 ? 'Save the draft first?' : `Save the ${plural(drafts.length, 'draft')} first?`,
     words: ['The AI works on what is saved. Undo restores discarded drafts.'],
     list: drafts,
+    type: key => tab.composer.typeNext(text, key),
     buttons: [
       { words: 'Discard and send', look: 'stop', run: discard },
       { words: 'Save and send', look: 'main', run: save },
@@ -240,7 +239,7 @@ async function sendQueued(page: Page, tab: Tab): Promise<void> {
   const isDone = conversation.sections.peek().at(-1)?.end?.how === 'done'
   const hasEndedWell = isDone && hasAnswer(tab) && !conversation.isUnfinished.peek()
   const canSend = hasEndedWell && offReason(page, tab) === undefined && unsavedFor(page, tab).length === 0
-  if (canSend) await sendNow(page, tab, branch)
+  if (canSend) await sendNow(page, tab, branch, composer.queued.peek())
   else composer.takeBack()
 }
 
@@ -305,43 +304,36 @@ function endTurn(page: Page, tab: Tab, keep: boolean): Promise<void> {
 async function endTurnIn(page: Page, tab: Tab, branch: string, keep: boolean): Promise<void> {
   const request = requestOf(page, tab)
   const turn = tab.conversation.head.peek()?.turn?.id
-  const lasts = untilMore(page)
+  const giveBack = messageToGiveBack(page, tab, turn)
   await page.connection.ask('end turn', { branch, keep })
-  if (!keep) {
-    putBack(tab, turn, request)
-    page.tell({ branch, title: `Discarded the last turn in ${named(branch)}`, lasts, actions: [undoButton(page)] })
+  // The message of a failed turn is in the field again: with the turn, it is in the conversation.
+  if (keep && request !== undefined && turn === tab.composer.returned) tab.composer.drop(request)
+  if (keep) {
+    await tab.conversation.refresh()
+    return
   }
-  await tab.conversation.refresh()
-  if (!keep) wasRemoved(tab, turn, request)
-}
-
-/** Records that a turn is gone whose message is in the message field again. */
-function wasRemoved({ composer, conversation }: Tab, turn: string | undefined, request: string | undefined): void {
-  const isWaiting = conversation.head.peek()?.turn?.id === turn
-  if (!isWaiting && request !== undefined && composer.startsWith(request)) composer.removed = turn
+  page.tell({ branch, title: `Discarded the last turn in ${named(branch)}`, ...undoOfLast(page) })
+  await giveBack()
 }
 
 /** Undoes a turn. Its message is in the message field again, unless the turn waits again. */
 export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void> {
   const branch = branchOf(tab)
   if (branch === undefined) return
-  const { conversation } = tab
-  const request = requestOf(page, tab, turn)
-  const show = reversalNotice(page, branch)
-  const lasts = untilMore(page)
+  const giveBack = messageToGiveBack(page, tab, turn)
+  const finish = prepareReversal(page, branch)
   await attempt(
     page,
     async () => {
       const reversed = await page.connection.ask('undo turn', { branch, turn })
-      if (reversed.of === undefined) {
-        hideRefusedUndo(page)
-        const title = sentence(reversed.words.replace(/^take back /, 'taken back by a new commit: '))
-        page.tell({ branch, title, lasts, actions: [undoButton(page)] })
-      } else show(reversed)
-      await conversation.refresh()
-      if (conversation.head.peek()?.turn?.id === turn) return
-      putBack(tab, turn, request)
-      wasRemoved(tab, turn, request)
+      if (reversed.of !== undefined) {
+        await finish(reversed)
+        return
+      }
+      hideRefusedUndo(page)
+      const title = sentence(reversed.words.replace(/^take back /, 'taken back by a new commit: '))
+      page.tell({ branch, title, ...undoOfLast(page) })
+      await giveBack()
     },
     { branch },
   )

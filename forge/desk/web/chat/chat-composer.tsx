@@ -120,7 +120,7 @@ function Field({ tab, branch, describedBy }: FieldProps) {
   const page = usePage()
   const { composer, conversation } = tab
   // In the docked chat, the message field does not get the focus when the tab is shown: the editor beside it does.
-  const field = usePlace<HTMLTextAreaElement>(...(tab.pane.kind === 'chat' ? (['message'] as const) : []))
+  const field = usePlace<HTMLTextAreaElement>(tab.pane.kind === 'chat' ? 'message' : 'docked message')
   const text = composer.text.value
   // The message of a turn that failed comes back before what is being written.
   useKeptSelection(field)

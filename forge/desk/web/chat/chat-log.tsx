@@ -9,27 +9,22 @@ import { withoutTricks } from '../ui/names.ts'
 import { useClock } from '../ui/use-clock.ts'
 import { SectionView } from './chat-section.tsx'
 import { Letter } from './letter.tsx'
+import { END_DISTANCE_PX, useLogPlace } from './log-place.ts'
 
 /** About this many items are in the document at first, in whole turns; scrolling up adds earlier ones. */
 const MAX_FIRST_ITEMS = 150
-/** Within this distance the log counts as scrolled to the end, in pixels. */
-const END_DISTANCE_PX = 48
 
 export function ChatLog({ tab }: { tab: Tab }) {
   const { conversation } = tab
   const sections = conversation.sections.value
-  const wanted = useSignal(MAX_FIRST_ITEMS)
+  const wanted = useSignal(Math.max(MAX_FIRST_ITEMS, itemsSince(sections, conversation.place?.turn)))
   const box = useRef<HTMLDivElement>(null)
   const thread = useRef<HTMLDivElement>(null)
   const from = firstShown(sections, wanted.value)
   const earlier = useEarlier(box, from, () => {
     wanted.value = wanted.peek() + MAX_FIRST_ITEMS
   })
-  useStayingAtTheEnd(box, thread)
-  const sent = tab.composer.sent.value
-  useLayoutEffect(() => {
-    if (sent > 0) box.current?.scrollTo(0, box.current.scrollHeight)
-  }, [sent])
+  useLogPlace(tab, box, thread)
   const isRunning = conversation.isBusy.value
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
@@ -71,6 +66,12 @@ function firstShown(sections: readonly Section[], wanted: number): number {
   return 0
 }
 
+/** The number of items in a turn and those after it; 0 if the turn is not there. */
+function itemsSince(sections: readonly Section[], turn: string | undefined): number {
+  const index = sections.findIndex(section => section.turn === turn)
+  return index < 0 ? 0 : sections.slice(index).reduce((sum, { items }) => sum + items.peek().length, 0)
+}
+
 /** Adds earlier turns when scrolled to the start, keeping the visible content in place. */
 function useEarlier(box: { current: HTMLDivElement | null }, from: number, more: () => void): () => void {
   const below = useRef<number | undefined>(undefined)
@@ -88,36 +89,6 @@ function useEarlier(box: { current: HTMLDivElement | null }, from: number, more:
     below.current ??= element.scrollHeight - element.scrollTop
     more()
   }
-}
-
-/** Scrolls to new content, unless the user has scrolled up. */
-function useStayingAtTheEnd(box: { current: HTMLDivElement | null }, thread: { current: HTMLDivElement | null }): void {
-  useLayoutEffect(() => {
-    const element = box.current
-    const content = thread.current
-    if (!element || !content) return undefined
-    let isAtTheEnd = true
-    const follow = () => {
-      if (isAtTheEnd) element.scrollTop = element.scrollHeight
-    }
-    let top = 0
-    const look = () => {
-      const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < END_DISTANCE_PX
-      // New content also increases the distance from the end: only when the user scrolls up, new content is not
-      // scrolled to any more.
-      if (isNear || element.scrollTop < top) isAtTheEnd = isNear
-      top = element.scrollTop
-    }
-    const observer = new ResizeObserver(follow)
-    observer.observe(content)
-    observer.observe(element)
-    element.addEventListener('scroll', look, { passive: true })
-    follow()
-    return () => {
-      observer.disconnect()
-      element.removeEventListener('scroll', look)
-    }
-  }, [box, thread])
 }
 
 /** The current action, in a row of its own, so that nothing moves when its text changes. */

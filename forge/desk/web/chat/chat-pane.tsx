@@ -28,7 +28,8 @@ export function ChatPane({ tab, isDocked }: Props) {
   const { conversation } = tab
   const isBusy = conversation.isBusy.value
   const branch = tab.at.kind === 'branch' ? tab.at.branch : undefined
-  const isEmpty = conversation.sections.value.length === 0 && !hasLetter(tab)
+  const isLoaded = conversation.head.value !== undefined
+  const isEmpty = isLoaded && conversation.sections.value.length === 0 && !hasLetter(tab)
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the key is for wherever the focus is in the chat
     <div

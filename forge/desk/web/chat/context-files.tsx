@@ -10,12 +10,21 @@ import { setContext } from './chat-actions.ts'
 
 type ContextFile = Conversation['context']['files'][number]
 
-/** How many files are in the context, and of how many of them only a part. */
+/** How many files are in the context, and how many of them are sent in part, or not at all. */
 export function filesInContext(files: readonly ContextFile[]): string {
-  const { length: cut } = files.filter(({ isCut }) => isCut)
-  return cut === 0
-    ? `${plural(files.length, 'file')} in full`
-    : `${plural(files.length, 'file')}, ${cut} of them in part`
+  const count = (which: ContextFile['sent']) => files.filter(({ sent }) => sent === which).length
+  const [parts, unsent] = [count('part'), count('nothing')]
+  const all = plural(files.length, 'file')
+  if (parts + unsent === 0) return `${all} in full`
+  return [all, ...(parts > 0 ? [`${parts} of them in part`] : []), ...(unsent > 0 ? [`${unsent} not sent`] : [])].join(
+    ', ',
+  )
+}
+
+/** The tokens of what is sent of a file. */
+function sentWords({ sent, tokens: count }: ContextFile): string {
+  if (sent === 'nothing') return 'not sent'
+  return sent === 'part' ? `first ${tokens(count)}` : tokens(count)
 }
 
 export function ContextFiles({ tab }: { tab: Tab }) {
@@ -37,7 +46,7 @@ export function ContextFiles({ tab }: { tab: Tab }) {
               onClick={() => setContext(page, tab, file.path, false)}
             />
           )}
-          <span class="num">{file.isCut ? `first ${tokens(file.tokens)}` : tokens(file.tokens)}</span>
+          <span class="num">{sentWords(file)}</span>
         </li>
       ))}
     </ul>

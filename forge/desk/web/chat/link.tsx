@@ -6,6 +6,7 @@ import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { copy } from '../page/actions.ts'
 import { type Page, usePage } from '../page/state.ts'
+import { openPath } from '../page/tab-actions.ts'
 import { Icon } from '../ui/icons.tsx'
 import { fragmentOf, targetOf } from '../ui/links.ts'
 import { toName } from '../ui/names.ts'
@@ -80,7 +81,8 @@ function open(page: Page, href: string, place: MarkdownPlace | undefined): void 
     return
   }
   if (target.kind === 'file') {
-    page.tab.peek()?.edit(toName(target.path))
+    const tab = page.tab.peek()
+    if (tab) void openPath(page, tab, toName(target.path).replace(/\/$/, ''))
     return
   }
   page.dialog.value = {

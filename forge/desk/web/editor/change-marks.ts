@@ -12,12 +12,10 @@ import {
 } from '@codemirror/state'
 import { EditorView, GutterMarker, gutter } from '@codemirror/view'
 import type { Hunk } from '../../contract/line-diff.ts'
-import { byLines } from './by-lines.ts'
+import { BY_LINES } from './by-lines.ts'
 import { goToLine } from './gutter-clicks.ts'
 import { hunksOf } from './hunks.ts'
 
-// Limits of one comparison of characters (to scan, milliseconds); beyond them whole lines differ.
-const DIFF = byLines({ scanLimit: 500, timeout: 50 })
 const MAX_MARKS = 20_000
 
 export interface ChangedLines {
@@ -61,13 +59,13 @@ const changes = StateField.define<Changes>({
     return describe(
       saved,
       transaction.newDoc,
-      Chunk.updateB(chunks, saved, transaction.newDoc, transaction.changes, DIFF),
+      Chunk.updateB(chunks, saved, transaction.newDoc, transaction.changes, BY_LINES),
     )
   },
 })
 
 function compare(saved: Text, doc: Text): Changes {
-  return describe(saved, doc, Chunk.build(saved, doc, DIFF))
+  return describe(saved, doc, Chunk.build(saved, doc, BY_LINES))
 }
 
 function describe(saved: Text, doc: Text, chunks: readonly Chunk[]): Changes {

@@ -20,8 +20,8 @@ export interface ConflictBoxProps {
   of: number
   /** The names of the sides on the screen. */
   names: { ours: string; base: string; theirs: string }
-  /** Where the editor's cursor is in our side, as an offset in its text. */
-  cursor?: number | undefined
+  /** Where the editor's cursors are in our side, as offsets in its text. */
+  cursors: readonly number[]
   choose: (choice: SideChoice) => void
   /** Asks the AI to resolve the conflict; undefined if it can't be asked. */
   askAi?: (() => void) | undefined
@@ -44,9 +44,9 @@ const CHOICES: { choice: SideChoice; words: string; key: string }[] = [
 ]
 
 export function ConflictBox(props: ConflictBoxProps) {
-  const { path, region, number, of, names, cursor, choose, askAi, leave, handOn } = props
+  const { path, region, number, of, names, cursors, choose, askAi, leave, handOn } = props
   const sides = useMemo(() => withoutIndentation(region), [region.ours, region.base, region.theirs])
-  const place = cursor === undefined ? undefined : placeOf(cursor, region.ours, sides.ours)
+  const places = cursors.map(cursor => placeOf(cursor, region.ours, sides.ours))
   const ends = useMemo(() => differingLineEnds(region), [region.ours, region.base, region.theirs])
   return (
     // Focusable: its keys choose a side, and going to a conflict focuses it.
@@ -91,7 +91,7 @@ export function ConflictBox(props: ConflictBoxProps) {
           lineEnd={ends.ours}
           text={sides.ours}
           before={sides.base || sides.theirs}
-          cursor={place}
+          cursors={places}
         />
         {sides.base === undefined ? null : (
           <Side
@@ -148,7 +148,7 @@ interface SideProps {
   text: string
   /** The text that the side is compared with word by word: the base, or the other side if the base is empty here. */
   before: string | undefined
-  cursor?: Place | undefined
+  cursors?: readonly Place[]
 }
 
 interface Place {
@@ -164,9 +164,8 @@ function placeOf(cursor: number, text: string, shown: string): Place {
   return { line, column: Math.max(0, cursor - start - removed) }
 }
 
-/** The pieces of a line, with the cursor between them. */
-function withCursor(pieces: Piece[], column: number | undefined): (Piece | 'cursor')[] {
-  if (column === undefined) return pieces
+/** The pieces of a line, with cursors between them. */
+function withCursors(pieces: Piece[], columns: readonly number[]): (Piece | 'cursor')[] {
   const cut = (from: number, to: number) => {
     let start = 0
     return pieces.flatMap(piece => {
@@ -178,12 +177,13 @@ function withCursor(pieces: Piece[], column: number | undefined): (Piece | 'curs
       return part === '' ? [] : [{ text: part, look }]
     })
   }
-  return [...cut(0, column), 'cursor', ...cut(column, Number.POSITIVE_INFINITY)]
+  const ends = [...columns, Number.POSITIVE_INFINITY]
+  return ends.flatMap((end, at) => [...(at > 0 ? ['cursor' as const] : []), ...cut(ends[at - 1] ?? 0, end)])
 }
 
 const Cursor = () => <span class="side-cursor" />
 
-function Side({ path, look, title, name, lineEnd, text, before, cursor }: SideProps) {
+function Side({ path, look, title, name, lineEnd, text, before, cursors = [] }: SideProps) {
   const lines = linesOf(text)
   const colours = useColours(path, text)
   const words = useMemo(() => changedWords(before, text), [before, text])
@@ -195,16 +195,16 @@ function Side({ path, look, title, name, lineEnd, text, before, cursor }: SidePr
         {lineEnd === undefined ? null : <span>{lineEnd}</span>}
       </h3>
       <pre>
-        {cursor && lines.length === 0 ? <Cursor /> : null}
+        {cursors.length > 0 && lines.length === 0 ? <Cursor /> : null}
         {lines.length === 0 ? <span class="meta">(nothing)</span> : null}
         {lines.slice(0, MAX_LINES).map((line, index) => (
           <span key={index}>
-            {withCursor(
+            {withCursors(
               piecesOf(line, colours.get(index + 1), words[index] ?? []),
-              cursor?.line === index ? cursor.column : undefined,
+              cursors.flatMap(cursor => (cursor.line === index ? [cursor.column] : [])),
             ).map((piece, at) =>
               piece === 'cursor' ? (
-                <Cursor key="cursor" />
+                <Cursor key={at} />
               ) : (
                 <span key={at} class={piece.look}>
                   {visible(piece.text)}

@@ -5,7 +5,7 @@
  */
 import { indentUnit } from '@codemirror/language'
 import {
-  type EditorSelection,
+  EditorSelection,
   type EditorState,
   EditorState as EditorStates,
   type Extension,
@@ -113,11 +113,11 @@ interface Shown extends ConflictsOfFile {
   marked: string
   /** The sides of each conflict when it was last open, with what was typed into ours, by its number. */
   lastOpen: ReadonlyMap<number, ConflictRegion>
-  place: PlaceInOurs | undefined
+  places: readonly PlaceInOurs[]
   decorations: DecorationSet
 }
 
-/** Where the cursor is in our side of an open conflict, and where that side begins and ends. */
+/** Where a cursor is in our side of an open conflict, and where that side begins and ends. */
 interface PlaceInOurs {
   region: ConflictRegion
   from: number
@@ -135,9 +135,9 @@ const shown = StateField.define<Shown | undefined>({
     const marked = saved && value.settings.isSaved ? (saved.value as Text).toString() : value.marked
     const { newDoc, newSelection } = transaction
     if (!transaction.docChanged && marked === value.marked) {
-      const place = placeInOurs(newDoc, newSelection.main, value.open)
-      if (place?.at === value.place?.at) return value
-      return { ...value, place, decorations: decorationsFor(value.settings, value, newDoc, place) }
+      const places = placesInOurs(newDoc, newSelection, value.open)
+      if (areSame(places, value.places)) return value
+      return { ...value, places, decorations: decorationsFor(value.settings, value, newDoc, places) }
     }
     const lastOpen = marked === value.marked ? value.lastOpen : undefined
     const ofModel = marked === value.marked ? value.ofModel : ofModelIn(value.settings, marked)
@@ -227,7 +227,7 @@ export function conflictExtension(settings: ConflictSettings): Extension {
     Prec.high(
       keymap.of([
         { key: 'Enter', run: breakLineInOurs },
-        { key: 'Tab', run: view => insertInOurs(view, view.state.facet(indentUnit)) },
+        { key: 'Tab', run: view => insertInOurs(view, () => view.state.facet(indentUnit)) },
         { key: 'Backspace', run: deleteInOurs },
       ]),
     ),
@@ -251,15 +251,15 @@ function show(
 ): Shown {
   const found = read(settings, marked, ofModel, doc.toString(), before)
   const lastOpen = new Map([...before, ...found.open.map(({ number, region }) => [number, region] as const)])
-  const place = placeInOurs(doc, selection.main, found.open)
+  const places = placesInOurs(doc, selection, found.open)
   return {
     ...found,
     settings,
     marked,
     ofModel,
     lastOpen,
-    place,
-    decorations: decorationsFor(settings, found, doc, place),
+    places,
+    decorations: decorationsFor(settings, found, doc, places),
   }
 }
 
@@ -324,12 +324,12 @@ function decorationsFor(
   settings: ConflictSettings,
   { open, settled, strays, all }: ConflictsOfFile,
   doc: Text,
-  place: PlaceInOurs | undefined,
+  places: readonly PlaceInOurs[],
 ) {
   const ranges: Range<Decoration>[] = []
   for (const { region, number } of open) {
-    const cursor = place?.region === region ? place.at - place.from : undefined
-    const widget = new OpenWidget(settings, region, number, all, cursor)
+    const cursors = places.flatMap(place => (place.region === region ? [place.at - place.from] : []))
+    const widget = new OpenWidget(settings, region, number, all, cursors)
     ranges.push(Decoration.replace({ widget, block: true }).range(region.from, region.to))
   }
   for (const conflict of settled) {
@@ -393,7 +393,7 @@ const TYPED_IN_OURS = 'input.type.ours'
 function typeOnInOurs(event: InputEvent, view: EditorView): boolean {
   const { data, inputType } = event
   if (inputType !== 'insertText' || !data) return false
-  if (!insertInOurs(view, data) && !isAtBox(view.state)) return false
+  if (!insertInOurs(view, () => data) && !isAtBox(view.state)) return false
   event.preventDefault()
   return true
 }
@@ -405,52 +405,78 @@ function isAtBox(state: EditorState): boolean {
 
 function pasteInOurs(event: ClipboardEvent, view: EditorView): boolean {
   const text = event.clipboardData?.getData('text/plain').replaceAll('\r\n', '\n')
-  if (!text || !insertInOurs(view, text)) return false
+  if (!text || !insertInOurs(view, () => text)) return false
   event.preventDefault()
   return true
 }
 
-/** Begins a new line with the indentation of the cursor's line. Returns whether the cursor is in our side. */
+/** Begins a new line at each cursor, with the indentation of its line. Returns whether one is in our side. */
 function breakLineInOurs(view: EditorView): boolean {
-  const place = cursorInOurs(view)
-  if (!place) return false
-  const line = view.state.doc.lineAt(place.at)
-  const [indentation] = line.text.slice(0, place.at - line.from).match(/^[ \t]*/) ?? ['']
-  return insertInOurs(view, `\n${indentation}`)
-}
-
-/** Inserts a text at a cursor in our side of an open conflict. Returns whether the cursor is there. */
-function insertInOurs(view: EditorView, text: string): boolean {
-  const place = cursorInOurs(view)
-  if (!place) return false
-  const { at, region } = place
-  const changes = { from: at, insert: region.ours === '' ? `${text}\n` : text }
-  view.dispatch({
-    changes,
-    selection: { anchor: at + text.length },
-    userEvent: TYPED_IN_OURS,
-    scrollIntoView: true,
+  return insertInOurs(view, at => {
+    const line = view.state.doc.lineAt(at)
+    const [indentation] = line.text.slice(0, at - line.from).match(/^[ \t]*/) ?? ['']
+    return `\n${indentation}`
   })
-  return true
 }
 
-/** Deletes the character before a cursor in our side of an open conflict. Returns whether the cursor is there. */
+/** Inserts a text at each cursor. Returns whether one is in our side of an open conflict. */
+function insertInOurs(view: EditorView, textAt: (at: number) => string): boolean {
+  return editInOurs(view, ({ from, to }, place) => {
+    const text = textAt(from)
+    // A side without a line gets one.
+    const insert = place?.region.ours === '' ? `${text}\n` : text
+    return { from, to, insert, cursor: from + text.length }
+  })
+}
+
+/** Deletes the character before each cursor. Returns whether one is in our side of an open conflict. */
 function deleteInOurs(view: EditorView): boolean {
-  const place = cursorInOurs(view)
-  if (!place) return false
-  const { at, from } = place
-  if (at === from) return true
-  const before = findClusterBreak(view.state.doc.sliceString(from, at), at - from, false) + from
-  view.dispatch({
-    changes: { from: before, to: at },
-    selection: { anchor: before },
-    userEvent: TYPED_IN_OURS,
-    scrollIntoView: true,
+  const { doc } = view.state
+  return editInOurs(view, ({ from, to }, place) => {
+    const start = place?.from ?? Math.max(0, doc.lineAt(from).from - 1)
+    const isCharacter = from === to && from > start
+    const before = isCharacter ? findClusterBreak(doc.sliceString(start, from), from - start, false) + start : from
+    return { from: before, to, insert: '', cursor: before }
   })
+}
+
+/** An edit at a cursor, and where the cursor is after it. */
+interface EditAtCursor {
+  from: number
+  to: number
+  insert: string
+  cursor: number
+}
+
+/**
+ * Makes an edit at each cursor or selection, if a cursor is in our side of an open conflict: what is typed with several
+ * cursors is typed at all of them. Returns whether one is there.
+ */
+function editInOurs(
+  view: EditorView,
+  editAt: (selected: { from: number; to: number }, place: PlaceInOurs | undefined) => EditAtCursor,
+): boolean {
+  const { state } = view
+  const value = state.field(shown, false)
+  if (!value || value.places.length === 0 || state.readOnly) return false
+  const edits = state.changeByRange(range => {
+    const place = placeInOurs(state.doc, range, value.open)
+    const { cursor, ...changes } = editAt(place ? { from: place.at, to: place.at } : range, place)
+    // At the box of a conflict, where no cursor is visible, and over one nothing is edited.
+    const isFree = place !== undefined || isOutsideConflicts(state, changes.from, changes.to)
+    return isFree ? { changes, range: EditorSelection.cursor(cursor) } : { range }
+  })
+  view.dispatch({ ...edits, userEvent: TYPED_IN_OURS, scrollIntoView: true })
   return true
 }
 
-const cursorInOurs = ({ state }: EditorView) => (state.readOnly ? undefined : state.field(shown, false)?.place)
+function placesInOurs(doc: Text, { ranges }: EditorSelection, open: OpenConflict[]): PlaceInOurs[] {
+  return ranges.map(range => placeInOurs(doc, range, open)).filter(place => place !== undefined)
+}
+
+function areSame(places: readonly PlaceInOurs[], others: readonly PlaceInOurs[]): boolean {
+  return places.length === others.length && places.every(({ at }, index) => at === others[index]?.at)
+}
 
 function placeInOurs(doc: Text, { head, empty }: SelectionRange, open: OpenConflict[]): PlaceInOurs | undefined {
   const inside = open.find(({ region }) => head > region.from && head < region.to)
@@ -687,8 +713,8 @@ class OpenWidget extends Block {
     readonly region: ConflictRegion,
     readonly number: number,
     readonly all: number,
-    /** Where the cursor is in our side, as an offset in its text. */
-    readonly cursor: number | undefined,
+    /** Where cursors are in our side, as offsets in its text. */
+    readonly cursors: readonly number[],
   ) {
     super()
   }
@@ -701,12 +727,13 @@ class OpenWidget extends Block {
   override eq(other: OpenWidget): boolean {
     const { ours, base, theirs } = this.region
     const isSame = ours === other.region.ours && base === other.region.base && theirs === other.region.theirs
-    const isAtSame = this.number === other.number && this.all === other.all && this.cursor === other.cursor
-    return isSame && isAtSame && this.settings === other.settings
+    const isAtSame = this.number === other.number && this.all === other.all
+    const areCursorsSame = this.cursors.join() === other.cursors.join()
+    return isSame && isAtSame && areCursorsSame && this.settings === other.settings
   }
 
   protected override content(view: EditorView): ComponentChild {
-    const { settings, region, number, all, cursor } = this
+    const { settings, region, number, all, cursors } = this
     const { askAi, names, noun } = settings
     const isOfUpdate = ENDS_CHANGED_IN_MERGE.test(view.state.doc.sliceString(region.from, region.to))
     // Our side may have lines of theirs that the step merges without a conflict since its update.
@@ -721,7 +748,7 @@ class OpenWidget extends Block {
       number,
       of: all,
       names: isOfUpdate ? namesOfUpdate : names,
-      cursor: view.state.readOnly ? undefined : cursor,
+      cursors: view.state.readOnly ? [] : cursors,
       choose: choice => choose(view, number, choice),
       askAi: askAi && (() => askAi(conflictsOf(view.state).open.findIndex(open => open.number === number))),
       leave: () => view.focus(),

@@ -2,7 +2,7 @@
  * Conflicts in a text. Only lines with markers of exactly the length that the server gives count; markers of other
  * lengths are content of the file. Positions are offsets in the text, whose lines end with \n.
  */
-import { type Change, diff } from '@codemirror/merge'
+import { differingLines, linesOf, placeAfter, startsOf } from '../../contract/line-diff.ts'
 
 /** A conflict: from the start of its first marker line to the end of its last one, without the line end. */
 export interface ConflictRegion {
@@ -159,76 +159,26 @@ export function wordsOfSettled(region: ConflictRegion, now: string): string {
   return now.trim() === '' ? 'Neither' : 'Edited'
 }
 
-// Limits of one comparison (lines to scan, milliseconds); beyond them the ranges are coarser.
-const DIFF = { scanLimit: 500, timeout: 50 }
-/** Each distinct line is mapped to one UTF-16 character, of which there are this many below the surrogates. */
-const MAX_DISTINCT_LINES = 0xd800
-
-/**
- * Finds the conflicts of a text in its edited version: a range for each; empty if the texts have too many distinct
- * lines.
- */
+/** Finds the conflicts of a text in its edited version: a range for each. */
 export function placesAfter(
   before: string,
   regions: readonly ConflictRegion[],
   after: string,
 ): { from: number; to: number }[] {
-  const known = new Map<string, number>()
-  const [one, other] = [before, after].map(text => linesAsCharacters(text, known)) as [Coded, Coded]
-  if (known.size >= MAX_DISTINCT_LINES) return []
-  const changes = diff(one.code, other.code, DIFF)
+  const [linesBefore, linesAfter] = [linesOf(before), linesOf(after)]
+  const changes = differingLines(linesBefore, linesAfter)
+  const [starts, startsAfter] = [startsOf(linesBefore), startsOf(linesAfter)]
   return regions.map(region => {
-    const [first, behind] = [lineAt(one, region.from), lineAt(one, endOf(before, region))]
-    const { from, to } = placeOf({ from: first, to: behind }, changes)
-    return { from: other.starts[from] ?? after.length, to: other.starts[to] ?? after.length }
+    const [first, behind] = [lineAt(starts, region.from), lineAt(starts, endOf(before, region))]
+    const { from, to } = placeAfter({ from: first, to: behind }, changes)
+    return { from: startsAfter[from] ?? after.length, to: startsAfter[to] ?? after.length }
   })
 }
 
-interface Coded {
-  /** One character for each line of the text, the same one for equal lines. */
-  code: string
-  starts: number[]
-}
-
-function linesAsCharacters(text: string, known: Map<string, number>): Coded {
-  const starts: number[] = []
-  let [code, at] = ['', 0]
-  for (const line of text.match(/[^\n]*\n|[^\n]+$/g) ?? []) {
-    const number = known.get(line) ?? known.size
-    known.set(line, number)
-    code += String.fromCharCode(number % MAX_DISTINCT_LINES)
-    starts.push(at)
-    at += line.length
-  }
-  return { code, starts }
-}
-
-/** The index of the first line that begins at or after an offset. */
-function lineAt({ starts }: Coded, offset: number): number {
+/** The index of the first line that begins at or after an offset. `starts`: where each line begins. */
+function lineAt(starts: readonly number[], offset: number): number {
   const index = starts.findIndex(start => start >= offset)
   return index < 0 ? starts.length : index
-}
-
-type Replaced = Pick<Change, 'fromA' | 'toA' | 'fromB' | 'toB'>
-
-/**
- * The range of the lines from..to after some changes. Text inserted directly before or after them is not part of it.
- */
-function placeOf(
-  { from, to }: { from: number; to: number },
-  changes: readonly Replaced[],
-): { from: number; to: number } {
-  let [before, behind] = [from, to]
-  for (const { fromA, toA, fromB, toB } of changes) {
-    if (toA <= from) {
-      before = from + toB - toA
-      behind = to + toB - toA
-    } else if (fromA < to) {
-      if (fromA <= from) before = fromB
-      behind = toA >= to ? toB : to + toB - toA
-    }
-  }
-  return { from: before, to: Math.max(before, behind) }
 }
 
 /** The ranges to parse as code: all but the conflicts, and of each conflict our side, or theirs if ours is empty. */

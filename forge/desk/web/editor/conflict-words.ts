@@ -2,10 +2,8 @@
 import { diff } from '@codemirror/merge'
 import type { Range } from '../ui/coloured.ts'
 
-/**
- * Limits of one comparison (words to scan, milliseconds); beyond them the differences are coarser, but none is omitted.
- */
-const DIFF = { scanLimit: 1_000, timeout: 50 }
+/** The limit of one comparison, in words; beyond it the differences are coarser, but none is omitted. */
+const DIFF = { scanLimit: 1_000 }
 /** If a larger share of a line is new, the whole line is marked. */
 const MAX_MARKED_SHARE = 0.7
 /** Each distinct word is mapped to one UTF-16 character, of which there are this many below the surrogates. */

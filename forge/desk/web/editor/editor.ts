@@ -31,6 +31,7 @@ import {
 import type { Form } from '../../contract/editable-text.ts'
 import { coloured } from '../ui/code-style.ts'
 import { continueComment } from './block-comments.ts'
+import { withBrowserCursor } from './browser-cursor.ts'
 import { changeMarks } from './change-marks.ts'
 import { crlf } from './crlf.ts'
 import { definitionLink } from './definition-link.ts'
@@ -196,6 +197,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     highlightSelectionMatches(),
     adjustable.history.of(emptyHistory()),
     drawSelection(),
+    withBrowserCursor,
     dropCursor(),
     rectangularSelection({ eventFilter: event => event.altKey && event.shiftKey && event.button === 0 }),
     crosshairCursor({ key: 'Alt' }),

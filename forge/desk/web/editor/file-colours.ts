@@ -16,6 +16,7 @@ export class FileColours {
   readonly #adjustable: Adjustable
   /** The language that the user has chosen for the file. */
   #chosen: LanguageName | undefined
+  #colouring: Promise<void> = Promise.resolve()
 
   constructor(
     file: FilePath,
@@ -47,6 +48,16 @@ export class FileColours {
 
   /** Colours the text by the language of the file, unless that would take too long, and names the language. */
   async colour(): Promise<void> {
+    this.#colouring = this.#colour()
+    await this.#colouring
+  }
+
+  /** Resolves when the text has its language, or can't have one: until then its syntax is not known. */
+  async coloured(): Promise<void> {
+    await this.#colouring
+  }
+
+  async #colour(): Promise<void> {
     const { path } = this.#file
     const { state } = this.#views
     const chosen = this.#chosen

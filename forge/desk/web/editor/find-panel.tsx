@@ -20,6 +20,7 @@ import {
   EditorState,
   type Extension,
   Facet,
+  type SelectionRange,
   StateEffect,
   StateField,
   Transaction,
@@ -35,9 +36,11 @@ import {
 } from '@codemirror/view'
 import { batch, type Signal, signal } from '@preact/signals'
 import { render } from 'preact'
+import { FIND_KEYS } from '../ui/find-keys.ts'
+import { keysOf } from '../ui/keys.ts'
 import { withCaseOf } from '../ui/letter-case.ts'
 import { digits, plural } from '../ui/times.ts'
-import { Button, IconButton, Toggle } from '../ui/words.tsx'
+import { Button, IconButton, Toggle, withKeys } from '../ui/words.tsx'
 
 /** More matches than these are not counted. */
 const MAX_COUNTED_MATCHES = 999
@@ -105,9 +108,20 @@ const searchStart = StateField.define<number>({
   },
 })
 
+/** What was selected last by other means than this panel, whose matches are selected one after the other. */
+const ownSelection = StateField.define<SelectionRange>({
+  create: ({ selection }) => selection.main,
+  update: (own, transaction) => {
+    const { selection, changes } = transaction
+    const isOfPanel = transaction.isUserEvent('select.search') || transaction.isUserEvent('input.replace')
+    return selection && !isOfPanel ? selection.main : own.map(changes)
+  },
+})
+
 export const findPanel: Extension = [
   search({ top: true, createPanel: makePanel }),
   searchStart,
+  ownSelection,
   scope,
   preservesCase,
   replacedInCase,
@@ -161,17 +175,28 @@ function isInScope(words: string, state: EditorState, from: number, to: number):
   return isInside
 }
 
-/** Searches in the selection alone, or in the line of the cursor where nothing is selected. */
+/**
+ * Searches in the selection alone, or in the line of the cursor where nothing is selected. A selection that is a match
+ * is what is searched for, and no place to search in.
+ */
 function findInSelection(view: EditorView): void {
-  const { doc, selection } = view.state
-  const { from, to } = selection.main.empty ? doc.lineAt(selection.main.head) : selection.main
+  const { state } = view
+  const query = getSearchQuery(state)
+  const own = state.field(ownSelection)
+  const { from, to } = own.empty || isMatch(query, state, own) ? state.doc.lineAt(state.selection.main.head) : own
   if (from === to) return
   view.dispatch({
     effects: [
       setScope.of(Decoration.set([SCOPE.range(from, to)])),
-      setSearchQuery.of(changed(getSearchQuery(view.state), { test: isInScope })),
+      setSearchQuery.of(changed(query, { test: isInScope })),
     ],
   })
+}
+
+function isMatch(query: SearchQuery, state: EditorState, { from, to }: SelectionRange): boolean {
+  if (query.search === '' || !query.valid) return false
+  const { value, done } = query.getCursor(state, from, to).next()
+  return !done && value.from === from && value.to === to
 }
 
 function findEverywhere(view: EditorView): void {
@@ -274,10 +299,27 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
     view.dispatch({ effects: setSearchQuery.of(next) })
     if (!('replace' in changes)) goToNearest(view)
   }
+  const toggleCase = () => change({ caseSensitive: !query.peek().caseSensitive })
+  const toggleRegex = () => change({ regexp: !query.peek().regexp })
+  const replaceThem = () => replaceEach(view, found)
+  const byKeys = new Map<string, () => void>([
+    [FIND_KEYS.matchCase, toggleCase],
+    [FIND_KEYS.isRegex, toggleRegex],
+    ...(isReadOnly.value ? [] : [[FIND_KEYS.replaceAll, replaceThem] as const]),
+  ])
   const isBad = words.value === 'No results' || !shown.valid
   return (
     // The fields come first, so that Tab leads from the first one to the second.
-    <search class="find-panel" aria-label="Find in the file">
+    <search
+      class="find-panel"
+      aria-label="Find in the file"
+      onKeyDown={event => {
+        const run = byKeys.get(keysOf(event))
+        if (!run || event.isComposing) return
+        event.preventDefault()
+        run()
+      }}
+    >
       <input
         class="field"
         name="search"
@@ -290,9 +332,10 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
         value={shown.search}
         onInput={event => change({ search: event.currentTarget.value })}
         onKeyDown={event => {
-          if (event.key !== 'Enter' || event.isComposing) return
+          const keys = keysOf(event)
+          if (!/^(Shift\+)?Enter$/.test(keys) || event.isComposing) return
           event.preventDefault()
-          ;(event.shiftKey ? findPrevious : findNext)(view)
+          ;(keys === 'Enter' ? findNext : findPrevious)(view)
         }}
       />
       {isReadOnly.value ? null : (
@@ -306,7 +349,7 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
           value={shown.replace}
           onInput={event => change({ replace: event.currentTarget.value })}
           onKeyDown={event => {
-            if (event.key !== 'Enter' || event.isComposing) return
+            if (keysOf(event) !== 'Enter' || event.isComposing) return
             event.preventDefault()
             replaceNext(view)
           }}
@@ -316,8 +359,9 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
         <Toggle
           words="Match case"
           short="Aa"
+          keys={FIND_KEYS.matchCase}
           isOn={shown.caseSensitive}
-          toggle={() => change({ caseSensitive: !shown.caseSensitive })}
+          toggle={toggleCase}
         />
         <IconButton
           icon="whole-word"
@@ -328,8 +372,9 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
         <Toggle
           words="Regular expression"
           short=".*"
+          keys={FIND_KEYS.isRegex}
           isOn={shown.regexp}
-          toggle={() => change({ regexp: !shown.regexp })}
+          toggle={toggleRegex}
         />
         <Toggle
           words="Find in selection"
@@ -354,7 +399,12 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
             onClick={() => view.dispatch({ effects: setPreservesCase.of(!isInCase.peek()) })}
           />
           <Button look="small" words="Replace" onClick={() => replaceNext(view)} />
-          <Button look="small" words="Replace all" onClick={() => replaceEach(view, found)} />
+          <Button
+            look="small"
+            words="Replace all"
+            title={withKeys('Replace all', FIND_KEYS.replaceAll)}
+            onClick={replaceThem}
+          />
         </div>
       )}
     </search>

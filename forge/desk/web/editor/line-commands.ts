@@ -2,6 +2,7 @@
 import { type CommentTokens, indentMore, toggleComment } from '@codemirror/commands'
 import { SearchCursor, selectSelectionMatches } from '@codemirror/search'
 import {
+  type ChangeSet,
   EditorSelection,
   EditorState,
   type Extension,
@@ -66,10 +67,19 @@ export const indentLines: StateCommand = ({ state, dispatch }) =>
         if (isAlone || state.doc.lineAt(from).length > 0) kept.push({ from, insert })
       })
       const indented = state.changes(kept)
-      const selection = state.selection.map(indented, 1)
+      const ranges = state.selection.ranges.map(range => fromLineStart(state, indented, range))
+      const selection = EditorSelection.create(ranges, state.selection.mainIndex)
       dispatch(state.update({ changes: indented, selection, userEvent: 'input.indent' }))
     },
   })
+
+/** A range after its lines were indented: one that began at the start of a line still does, and has whole lines. */
+function fromLineStart(state: EditorState, indented: ChangeSet, range: SelectionRange): SelectionRange {
+  const after = range.map(indented, 1)
+  if (range.empty || state.doc.lineAt(range.from).from !== range.from) return after
+  const from = indented.mapPos(range.from, -1)
+  return range.anchor === range.from ? EditorSelection.range(from, after.to) : EditorSelection.range(after.to, from)
+}
 
 /** At most this many occurrences are selected, as by CodeMirror's own command. */
 const MAX_OCCURRENCES = 1000

@@ -542,6 +542,7 @@ export class OpenFile {
 
   /** The place in the function around the cursor that declares the variable or parameter there, if it is one. */
   async declarationAtCursor(): ReturnType<typeof declarationAtCursor> {
+    await this.#colours.coloured()
     const state = this.stateHere
     return state && (await declarationAtCursor(state))
   }

@@ -2,14 +2,13 @@
 import { attempt } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import type { Page, Tab } from '../page/state.ts'
-import { undoHere, untilMore } from '../page/undo.ts'
+import { undoOfLast } from '../page/undo.ts'
 import { baseName, named } from '../ui/names.ts'
 
 export async function setExecutable(page: Page, tab: Tab, path: string, isExecutable: boolean): Promise<void> {
   const branch = branchOf(tab)
   if (branch === undefined) return
   const about = { branch, topic: 'mode' }
-  const lasts = untilMore(page)
   await attempt(
     page,
     async () => {
@@ -17,7 +16,7 @@ export async function setExecutable(page: Page, tab: Tab, path: string, isExecut
       await page.files.find(tab.at, path)?.settled()
       await page.connection.ask('set executable', { branch, path, isExecutable })
       const title = `${named(baseName(path))} is ${isExecutable ? 'executable' : 'not executable'} now`
-      page.tell({ ...about, title, lasts, actions: [{ words: 'Undo', run: () => undoHere(page) }] })
+      page.tell({ ...about, title, ...undoOfLast(page) })
     },
     about,
   )

@@ -27,6 +27,11 @@ export class ExplorerDrag {
     return this.tab.at.kind === 'branch' && row.draft !== 'deleted' && row.kind !== 'submodule'
   }
 
+  /** Whether rows, or files of this computer, are dragged over the tree. */
+  get isUnderWay(): boolean {
+    return this.#paths.length > 0 || this.target.value !== undefined
+  }
+
   begin(event: DragEvent, row: TreeRow): void {
     if (!this.tab.tree.isChosen(row.path)) this.tab.tree.pick(row.path)
     this.#paths = this.tab.tree.rowsFor(row).map(({ path }) => path)
@@ -59,7 +64,7 @@ export class ExplorerDrag {
       void addFiles(this.page, this.tab, folder, droppedFiles(event.dataTransfer.items))
     } else if (folder !== undefined) {
       event.preventDefault()
-      previewMove(this.page, this.tab, this.#paths, folder)
+      void previewMove(this.page, this.tab, this.#paths, folder)
     }
     this.end()
   }

@@ -124,6 +124,7 @@ function TreeRows({ tab }: { tab: Tab }) {
       count={Math.max(1, rows.length)}
       rowHeight={ROW_HEIGHT}
       active={active}
+      isStill={drag.isUnderWay}
       listOf={tab}
       onContextMenu={event => {
         event.preventDefault()
@@ -351,7 +352,7 @@ function ExplorerRow({ tab, row, index, drag }: RowProps) {
         <Icon name="more" />
       </span>
       <Mark kind={row.kind} draft={draft} hasConflict={hasConflict} />
-      {draft === 'deleted' ? null : <ContextCircle tab={tab} row={row} />}
+      {draft === 'deleted' ? <span class="ctx-place" /> : <ContextCircle tab={tab} row={row} />}
     </div>
   )
 }

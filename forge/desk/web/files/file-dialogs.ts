@@ -6,7 +6,7 @@ import { fileWarnings } from '../page/case-twins.ts'
 import { type AskContent, type ConfirmContent, following } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
-import { undoButton, untilMore } from '../page/undo.ts'
+import { undoOfLast } from '../page/undo.ts'
 import { baseName, folderOf, named, readable, typedName } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
@@ -29,10 +29,9 @@ function discardContent(page: Page, branch: string, paths: string[]): ConfirmCon
       // What is typed while a save runs is sent to the desk after it, and is to be discarded, too. Text that the desk
       // refuses is discarded as well, so an error here is ignored.
       await settle(page, branch, paths).catch(() => undefined)
-      const lasts = untilMore(page)
       page.closeFiles(branch, await page.connection.ask('discard', { branch, paths }))
       const what = paths.length === 1 ? names(paths) : plural(paths.length, 'file')
-      page.tell({ topic: 'discard', branch, title: `Discarded changes to ${what}`, lasts, actions: [undoButton(page)] })
+      page.tell({ topic: 'discard', branch, title: `Discarded changes to ${what}`, ...undoOfLast(page) })
     },
   }
 }

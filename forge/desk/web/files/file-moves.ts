@@ -23,22 +23,45 @@ export function movesInto(paths: readonly string[], folder: string): Move[] {
     .map(path => ({ from: path, to: joinPath(folder, baseName(path)) }))
 }
 
-/** Shows what a move into a folder changes, and moves after a confirmation. */
-export function previewMove(page: Page, tab: Tab, paths: readonly string[], folder: string): void {
+/** Shows what a move into a folder changes, and moves after a confirmation, unless a name is taken there. */
+export async function previewMove(page: Page, tab: Tab, paths: readonly string[], folder: string): Promise<void> {
   const branch = branchOf(tab)
   const moves = movesInto(paths, folder)
   if (branch === undefined || moves.length === 0) return
+  const taken = await takenBy(page, branch, moves, folder)
   const from = moves.map(move => move.from)
   const what = from.length === 1 ? named(baseName(from[0] ?? '')) : countOf(from, foldersIn(tab))
   page.dialog.value = following(branch, it => ({
     kind: 'confirm',
     title: `Move ${what} to ${folder === '' ? 'the top folder' : named(folder)}?`,
-    words: [`It is a draft in ${named(it)} until you save. Open files and what you typed in them move along.`],
-    list: moves.map(({ from, to }) => `${from} ${toName('→')} ${to}`),
+    words: [
+      taken.length === 0
+        ? `It is a draft in ${named(it)} until you save. Open files and what you typed in them move along.`
+        : wordsOnTaken(taken),
+    ],
+    list: (taken.length === 0 ? moves : taken).map(({ from, to }) => `${from} ${toName('→')} ${to}`),
     button: 'Move',
-    isSafe: true,
+    isOff: taken.length > 0,
+    isSafe: taken.length === 0,
     run: async () => await move(page, tab, it, moves),
   }))
+}
+
+/** The moves to a path at which there is something in the folder already, or to which another one of them leads. */
+async function takenBy(page: Page, branch: string, moves: readonly Move[], folder: string): Promise<Move[]> {
+  const at = { kind: 'branch', branch } as const
+  // A folder that can't be listed has no preview of what is in it; the move itself says what is wrong.
+  const entries = await page.connection.ask('folder', { at, path: folder }).catch(() => [])
+  const there = entries.filter(({ draft }) => draft !== 'deleted').map(({ name }) => joinPath(folder, name))
+  return moves.filter(move => there.includes(move.to) || moves.some(other => other !== move && other.to === move.to))
+}
+
+function wordsOnTaken(taken: readonly Move[]): string {
+  const paths = new Set(taken.map(({ to }) => to))
+  const [path = ''] = paths
+  return paths.size === 1
+    ? `Two files or folders would be ${named(path)}: rename one of them first.`
+    : 'At each of these paths there would be two files or folders: rename one of them first.'
 }
 
 /** Moves files and folders (`folders`) as drafts, and shows the first of them in the explorer. */

@@ -10,6 +10,7 @@ import { type Hit, hasLineEnd } from '../page/replacing.ts'
 import { settle } from '../page/saving.ts'
 import type { TextSearch } from '../page/search.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
+import { FIND_KEYS } from '../ui/find-keys.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { visible } from '../ui/names.ts'
@@ -102,14 +103,26 @@ function Fields({ search, branch, isReplacing }: FieldsProps) {
       <WordsField search={search} />
       {isReplacing ? <ReplacementField search={search} /> : null}
       <div class="find-ways">
-        <Toggle words="Match case" short="Aa" isOn={search.matchCase.value} toggle={toggle(search.matchCase)} />
+        <Toggle
+          words="Match case"
+          short="Aa"
+          keys={FIND_KEYS.matchCase}
+          isOn={search.matchCase.value}
+          toggle={toggle(search.matchCase)}
+        />
         <IconButton
           icon="whole-word"
           words="Match whole word"
           isPressed={search.matchWord.value}
           onClick={toggle(search.matchWord)}
         />
-        <Toggle words="Regular expression" short=".*" isOn={search.isRegex.value} toggle={toggle(search.isRegex)} />
+        <Toggle
+          words="Regular expression"
+          short=".*"
+          keys={FIND_KEYS.isRegex}
+          isOn={search.isRegex.value}
+          toggle={toggle(search.isRegex)}
+        />
         {isReplacing ? (
           <IconButton
             icon="case-upper"

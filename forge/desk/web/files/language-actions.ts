@@ -7,7 +7,7 @@ import type { OpenFile } from '../editor/open-file.ts'
 import { attempt } from '../page/actions.ts'
 import { isInConflict } from '../page/branch-facts.ts'
 import type { Page } from '../page/state.ts'
-import { undoHere, untilMore } from '../page/undo.ts'
+import { undoOfLast } from '../page/undo.ts'
 import type { Actions } from '../ui/action.ts'
 import { baseName, named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -196,9 +196,8 @@ async function renameSymbol(about: ShownFile): Promise<void> {
         button: 'Rename',
         hint: 'All files that use it become drafts, which Undo takes back at once.',
         run: async name => {
-          const lasts = untilMore(page)
           const proposed = await page.connection.ask('rename symbol', { ...ask, position, name: name.trim() })
-          take(about, file, proposed, { lasts, done: `Renamed ${found.name} to ${name.trim()}` })
+          take(about, file, proposed, `Renamed ${found.name} to ${name.trim()}`)
         },
       }
     },
@@ -227,9 +226,8 @@ async function offerFixes(about: ShownFile): Promise<void> {
           attempt(
             page,
             async () => {
-              const lasts = untilMore(page)
               const proposed = await page.connection.ask('make quick fix', { ...ask, list, fix })
-              take(about, file, proposed, { lasts, done: title })
+              take(about, file, proposed, title)
             },
             { topic: TOPIC },
           ),
@@ -254,19 +252,21 @@ export async function formatByServer(about: ShownFile): Promise<void> {
   if (state?.is === 'off') throw new Error(`${NO_FORMATTER}, or turn on language servers.`)
   if (state === undefined || state.is === 'missing') throw new Error(`${NO_FORMATTER}.`)
   await file.sent()
-  const lasts = untilMore(page)
   const proposed = await page.connection.ask('format by server', { ...ask, ...file.indentation })
   const name = named(baseName(about.path))
   if (proposed.edits === 0) page.tell({ topic: 'format', title: `${name} is formatted already` }, 'info')
-  else take(about, file, proposed, { lasts })
+  else take(about, file, proposed)
 }
 
-/** Takes over what a server proposed: edits of the shown file are made in the editor, others are there already. */
+/**
+ * Takes over what a server proposed: edits of the shown file are made in the editor, others are there already. `done`:
+ * what was done, in words.
+ */
 function take(
   { page }: ShownFile,
   file: OpenFile,
   { changes, version, files, edits, skipped }: Proposed,
-  { lasts, done }: { lasts: (page: Page) => boolean; done?: string },
+  done = 'Changed',
 ): void {
   if (changes) {
     if (!file.makeChanges(version, changes)) throw new Error('The text has changed meanwhile: try again.')
@@ -280,9 +280,8 @@ function take(
   }
   page.tell({
     topic: TOPIC,
-    title: `${done ?? 'Changed'} in ${plural(files, 'file')}`,
+    title: `${done} in ${plural(files, 'file')}`,
     ...(left !== undefined && { words: left }),
-    lasts,
-    actions: [{ words: 'Undo', run: () => undoHere(page) }],
+    ...undoOfLast(page),
   })
 }

@@ -1,7 +1,7 @@
 /** The menu that changes the line endings of an open file, as VS Code has it in its status bar. */
 import type { OpenFile } from '../editor/open-file.ts'
 import type { Page } from '../page/state.ts'
-import { undoHere, untilMore } from '../page/undo.ts'
+import { undoOfLast } from '../page/undo.ts'
 import type { MenuItem } from '../ui/menu-content.ts'
 import { baseName, named, readable } from '../ui/names.ts'
 import { placeInStatus } from './status-place.ts'
@@ -34,7 +34,6 @@ async function changeLineEnds(page: Page, file: OpenFile, lineEnd: (typeof LINE_
   const { branch } = at
   const name = named(baseName(path))
   const about = { branch, topic: 'line endings' }
-  const lasts = untilMore(page)
   try {
     // The desk converts the text that it has: what was typed last has to be there.
     await file.settled()
@@ -45,8 +44,7 @@ async function changeLineEnds(page: Page, file: OpenFile, lineEnd: (typeof LINE_
       page.tell({ ...about, title }, 'info')
       return
     }
-    const actions = [{ words: 'Undo', run: () => undoHere(page) }]
-    page.tell({ ...about, title: `All line endings of ${name} are ${lineEnd} now`, lasts, actions })
+    page.tell({ ...about, title: `All line endings of ${name} are ${lineEnd} now`, ...undoOfLast(page) })
   } catch (error) {
     page.complain(error, about)
   }

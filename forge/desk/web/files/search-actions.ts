@@ -5,8 +5,9 @@ import type { Hit } from '../page/replacing.ts'
 import type { TextSearch } from '../page/search.ts'
 import type { Page } from '../page/state.ts'
 import type { InTab } from '../page/tab-actions.ts'
-import { undoHere, untilMore } from '../page/undo.ts'
+import { undoOfLast } from '../page/undo.ts'
 import type { Action, Actions } from '../ui/action.ts'
+import { FIND_KEYS } from '../ui/find-keys.ts'
 import { plural } from '../ui/times.ts'
 
 function toggle(setting: 'matchCase' | 'isRegex'): Pick<Action<InTab>, 'isPossible' | 'run'> {
@@ -35,14 +36,14 @@ export const searchActions = {
   },
   replaceAll: {
     label: 'Replace all matches',
-    keys: 'Ctrl+Alt+Enter',
+    keys: FIND_KEYS.replaceAll,
     icon: 'check',
     isPossible: ({ tab }) =>
       tab.pane.kind === 'find' && branchOf(tab) !== undefined && isReplaceable(chosenHits(tab.search).length),
     run: ({ page, tab }) => replaceHits(page, tab.search, branchOf(tab) ?? ''),
   },
-  matchCase: { label: 'Match case', keys: 'Alt+Shift+I', icon: 'search', ...toggle('matchCase') },
-  isRegex: { label: 'Find a regular expression', keys: 'Alt+Shift+E', icon: 'search', ...toggle('isRegex') },
+  matchCase: { label: 'Match case', keys: FIND_KEYS.matchCase, icon: 'search', ...toggle('matchCase') },
+  isRegex: { label: 'Find a regular expression', keys: FIND_KEYS.isRegex, icon: 'search', ...toggle('isRegex') },
 } satisfies Actions<InTab>
 
 /** Whether that many matches can be replaced by one operation. */
@@ -59,7 +60,6 @@ export async function replaceHits(page: Page, search: TextSearch, branch: string
   const hits = chosenHits(search)
   if (hits.length === 0 || search.isRunning.peek()) return
   const about = { branch, topic: 'replace' }
-  const lasts = untilMore(page)
   try {
     const { files, edits, skipped } = await search.replace(branch, hits)
     page.solved(about.topic, branch)
@@ -72,8 +72,7 @@ export async function replaceHits(page: Page, search: TextSearch, branch: string
         ...about,
         title: `Replaced ${plural(edits, 'match', 'matches')} in ${plural(files, 'file')}`,
         ...(words && { words }),
-        lasts,
-        actions: [{ words: 'Undo', run: () => undoHere(page) }],
+        ...undoOfLast(page),
       })
     await search.afterReplacing(hits)
   } catch (error) {

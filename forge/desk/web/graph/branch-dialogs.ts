@@ -5,8 +5,8 @@ import { branchWarning } from '../page/case-twins.ts'
 import { type AskContent, type ConfirmContent, following, type PickContent } from '../page/dialog-content.ts'
 import { remoteBranches } from '../page/remote-branches.ts'
 import { settle } from '../page/saving.ts'
-import type { Page } from '../page/state.ts'
-import { undoButton, untilMore } from '../page/undo.ts'
+import type { Page, TabLayout } from '../page/state.ts'
+import { undoOfLast } from '../page/undo.ts'
 import { baseName, branchWhileTyping, folderOf, named, readable, typedName } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
@@ -21,7 +21,10 @@ function renameContent(page: Page, branch: string): AskContent {
     label: 'New name',
     value: readable(branch),
     button: 'Rename',
-    hint: `${draftsOf(page, branch).length > 0 ? 'Drafts move along. ' : ''}The remote branch keeps its name.`,
+    hint: [
+      ...(draftsOf(page, branch).length > 0 ? ['Drafts move along.'] : []),
+      ...(isOnRemote(page, branch) ? ['The remote branch keeps its name.'] : []),
+    ].join(' '),
     whileTyping: branchWhileTyping,
     warn: words => branchWarning(page, typedName(words, folderOf(branch), baseName(branch)), branch),
     run: async words => {
@@ -31,6 +34,12 @@ function renameContent(page: Page, branch: string): AskContent {
       page.renamed(branch, to)
     },
   }
+}
+
+/** Whether a branch has an upstream on a remote, or a remote has a branch of its name, as far as they are loaded. */
+function isOnRemote(page: Page, branch: string): boolean {
+  const upstream = page.branch(branch)?.upstream
+  return upstream?.isLocal === false || remoteBranches(page).some(({ name }) => name === branch)
 }
 
 /** Asks which remote branch becomes the upstream of a branch. */
@@ -62,13 +71,12 @@ function upstreamContent(page: Page, branch: string): PickContent {
 
 /** Sets the upstream of a branch, or unsets it. */
 export async function setUpstream(page: Page, branch: string, to?: { ref: string; words: string }): Promise<void> {
-  const lasts = untilMore(page)
   await attempt(
     page,
     async () => {
       await page.connection.ask('set upstream', { branch, upstream: to?.ref ?? null })
       const title = to ? `${named(branch)} tracks ${named(to.words)}` : `${named(branch)} has no upstream now`
-      page.tell({ title, lasts, actions: [undoButton(page)] })
+      page.tell({ title, ...undoOfLast(page) })
     },
     { branch, topic: 'upstream' },
   )
@@ -116,9 +124,10 @@ function deletionContent(page: Page, branch: string, { commits, tip, ...found }:
     // Git refuses it, too.
     isOff: checkout !== undefined,
     run: async () => {
-      const lasts = untilMore(page)
+      let layout: TabLayout | undefined
       try {
         await settle(page, branch, 'all')
+        layout = page.tabLayoutOf(branch)
         await page.connection.ask('delete branch', { branch, drafts, ...(tip !== undefined && { before: tip }) })
       } catch (error) {
         const renewed = await deletionOf(page, branch)
@@ -126,8 +135,8 @@ function deletionContent(page: Page, branch: string, { commits, tip, ...found }:
         if (open?.kind === 'confirm' && open.run === content.run) page.dialog.value = renewed
         throw error
       }
-      page.closeDeleted(branch)
-      page.tell({ title: `Deleted ${named(branch)}`, lasts, actions: [undoButton(page)] })
+      page.closeDeleted(branch, layout)
+      page.tell({ title: `Deleted ${named(branch)}`, ...undoOfLast(page) })
     },
   }
   return content

@@ -3,10 +3,11 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Source } from '../../contract/steps.ts'
 import type { Label } from '../page/graph-labels.ts'
 import { type Page, usePage } from '../page/state.ts'
-import type { Dragged, DropStep } from '../page/step-drag.ts'
+import type { Dragged, DropStep, DropTarget } from '../page/step-drag.ts'
 import { ChangeList } from '../review/change-list.tsx'
 import { openPickAll, openSteps, pickStep, waysFor } from '../steps/source-steps.ts'
 import { commitSource, sourceOf, type Way } from '../steps/step-ways.ts'
+import { keepFocusInList } from '../ui/focus.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -71,7 +72,7 @@ function hold(page: Page, root: HTMLElement, grip: Grip, start: PointerEvent): v
 }
 
 /** The dragged source, what its drop offers, the default step of that, and what opens its dialog. */
-interface Grip extends Pick<Dragged, 'source' | 'offer'> {
+interface Grip extends Pick<Dragged, 'source'>, Pick<DropTarget, 'offer'> {
   stepOnto: DropStep
   drop: (onto: string) => void
 }
@@ -124,15 +125,15 @@ function gripOfAll(page: Page, commits: string[]): Grip {
  * lifted without having moved.
  */
 function follow(page: Page, root: HTMLElement, grip: Grip, start: PointerEvent, held?: () => void): void {
-  const { source, offer } = grip
+  const { source } = grip
   const { drag } = page.graph
   const isTouch = held !== undefined
-  const isOn = () => drag.dragged.peek() !== undefined
+  const isOn = () => drag.isOn.peek()
   let frame = 0
   let hasMoved = false
   const pickUp = (x: number, y: number) => {
     drag.begin(source, grip.stepOnto)
-    drag.dragged.value = { source, offer, x, y, isTouch }
+    drag.dragged.value = { source, x, y, isTouch }
     drag.lookAt(targetsInView(root, y))
   }
   const move = (event: PointerEvent) => {
@@ -140,8 +141,8 @@ function follow(page: Page, root: HTMLElement, grip: Grip, start: PointerEvent, 
     hasMoved ||= Math.hypot(x - start.clientX, y - start.clientY) >= CLICK_SLACK_PX
     if (!hasMoved) return
     if (!isOn()) pickUp(x, y)
-    drag.dragged.value = { source, offer, x, y, isTouch }
-    drag.point(remoteAt(page, x, y) ? undefined : targetAt(x, y))
+    drag.dragged.value = { source, x, y, isTouch }
+    drag.point(targetAt(page, grip, x, y))
     event.preventDefault()
   }
   const scroll = () => {
@@ -160,13 +161,16 @@ function follow(page: Page, root: HTMLElement, grip: Grip, start: PointerEvent, 
     window.removeEventListener('keydown', stop, { capture: true })
     root.removeEventListener('scroll', scroll, { capture: true })
     drag.end()
+    // The press has focused the row. A dialog of the drop would give the focus back to it.
+    const list = root.querySelector<HTMLElement>('.graph-list')
+    if (list) keepFocusInList({ currentTarget: list })
   }
   const drop = ({ clientX, clientY }: PointerEvent) => {
-    const onto = isOn() ? drag.over.peek() : undefined
+    const target = isOn() ? drag.over.peek() : undefined
     const remote = isOn() ? remoteAt(page, clientX, clientY) : undefined
     finish()
-    if (remote) dropOnRemote(page, source, remote)
-    else if (onto !== undefined) grip.drop(onto)
+    if (target) target.drop()
+    else if (remote) sayWhyNotOnRemote(page, source, remote)
     else if (!hasMoved) held?.()
   }
   const stop = (event: KeyboardEvent) => {
@@ -204,11 +208,26 @@ function targetsInView(root: HTMLElement, y: number): string[] {
   return [...new Set(found.map(({ branch }) => branch))]
 }
 
-/** The branch whose label, or else whose row, is under the pointer. */
-function targetAt(x: number, y: number): string | undefined {
+/**
+ * What a drop under the pointer would do: on the label of a remote branch, or of a branch, or on a row of one. A remote
+ * branch moves by pushes alone, so a branch that is dropped on it is rebased onto it.
+ */
+function targetAt(page: Page, { source, ...grip }: Grip, x: number, y: number): DropTarget | undefined {
+  const remote = remoteAt(page, x, y)
+  if (remote) return source.branch === undefined ? undefined : rebaseOnto(page, source.branch, remote)
   const element = document.elementFromPoint(x, y)
   const label = element?.closest<HTMLElement>('[data-branch]')
-  return label?.dataset.branch ?? element?.closest<HTMLElement>('[data-onto]')?.dataset.onto
+  const name = label?.dataset.branch ?? element?.closest<HTMLElement>('[data-onto]')?.dataset.onto
+  if (name === undefined || name === source.branch) return undefined
+  const { offer, stepOnto, drop } = grip
+  return { ref: `refs/heads/${name}`, name, step: stepOnto(name), offer, drop: () => drop(name) }
+}
+
+function rebaseOnto(page: Page, branch: string, remote: Label): DropTarget {
+  const { ref, name } = remote
+  const onto = sourceOf(remote)
+  const step = { step: 'rebase', branch, onto } as const
+  return { ref, name, step, offer: 'Drop to rebase', drop: () => openRebase(page, branch, onto) }
 }
 
 /** The label of a remote branch under the pointer. */
@@ -219,14 +238,10 @@ function remoteAt(page: Page, x: number, y: number): Label | undefined {
   return labels.find(label => label.kind === 'remote' && label.ref === ref)
 }
 
-/** A remote branch moves by pushes alone, so what is dropped on it can only be rebased onto it. */
-function dropOnRemote(page: Page, source: Source, remote: Label): void {
+function sayWhyNotOnRemote(page: Page, source: Source, remote: Label): void {
   if (source.words === remote.name) return
-  if (source.branch !== undefined) openRebase(page, source.branch, sourceOf(remote))
-  else {
-    const why = `${readable(remote.name)} is a remote branch, which only a push moves: drop a branch on it to rebase that.`
-    page.tell({ topic: 'drag', title: why }, 'info')
-  }
+  const why = `${readable(remote.name)} is a remote branch, which only a push moves: drop a branch on it to rebase that.`
+  page.tell({ topic: 'drag', title: why }, 'info')
 }
 
 /** The elements beside the pointer: the name of the source, and what a drop would do. */
@@ -258,23 +273,25 @@ export function DragLayer() {
             {previewed ? (
               <Icon name={outlookLook(previewed.preview).icon} tone={outlookLook(previewed.preview).tone} />
             ) : null}
-            <span class="strong cut">
-              {readable(dragged.source.words)} → {readable(over)}
+            <span class="strong">
+              {readable(dragged.source.words)} → {readable(over.name)}
             </span>
             <span class="grow" />
             {previewed && previewed.preview.is !== 'impossible' ? (
-              <span class={`outlook ${outlookLook(previewed.preview).tone}`}>{readable(previewed.preview.words)}</span>
+              <span class={`outlook ${outlookLook(previewed.preview).tone}`}>
+                {withoutTricks(previewed.preview.words)}
+              </span>
             ) : null}
           </header>
           {previewed?.preview.is === 'impossible' ? (
-            <p class="drop-why">{readable(previewed.preview.words)}</p>
+            <p class="drop-why">{withoutTricks(previewed.preview.words)}</p>
           ) : (
             <PreviewFiles />
           )}
           <footer>
             <span>{previewed && previewed.preview.commits > 0 ? plural(previewed.preview.commits, 'commit') : ''}</span>
             <span class="grow" />
-            <span>{dragged.offer}</span>
+            <span>{over.offer}</span>
             <kbd>Esc</kbd>
           </footer>
         </div>

@@ -3,8 +3,8 @@ import type { GraphRow } from '../../contract/graph.ts'
 import { LANE_INSET_PX } from '../page/graph-state.ts'
 
 const LINE = 1.6
-/** Lanes that do not fit in the column are drawn on a track at its edge, this far inside it, in pixels. */
-const TRACK_INSET_PX = 8
+/** The commits of lanes that do not fit in the column are drawn at its edge, this far inside it, in pixels. */
+const EDGE_INSET_PX = 8
 const [DOT, MERGE_DOT] = [5, 4]
 
 export interface GraphColours {
@@ -50,22 +50,22 @@ export function drawLanes(canvas: HTMLCanvasElement, drawing: Drawing, palette: 
   if (canvas.height !== size[1]) canvas.height = size[1]
   context.setTransform(ratio, 0, 0, ratio, 0, 0)
   context.clearRect(0, 0, width, rows.length * rowHeight)
-  // Lanes without room share a track at the edge, so that each commit has a dot. No other lane is so near to the track
-  // that their lines could be taken for one.
+  // Commits of lanes without room have their dots at the edge, but no lines along it: one line would connect those of
+  // different branches. No other lane is so near to the edge that its line could be taken for theirs.
   const xOf = (lane: number) => {
     const x = LANE_INSET_PX + lane * gap - pan
-    if (x < LANE_INSET_PX) return TRACK_INSET_PX
-    return x > width - LANE_INSET_PX ? width - TRACK_INSET_PX : x
+    if (x < LANE_INSET_PX) return EDGE_INSET_PX
+    return x > width - LANE_INSET_PX ? width - EDGE_INSET_PX : x
   }
-  const isAtEdge = (x: number) => x === TRACK_INSET_PX || x === width - TRACK_INSET_PX
+  const isAtEdge = (x: number) => x === EDGE_INSET_PX || x === width - EDGE_INSET_PX
   const middle = rowHeight / 2
   context.lineWidth = LINE
   for (const [index, row] of [above, ...rows].entries()) {
     const y = (index - 1) * rowHeight + middle
     for (const { from, to, color, isAbandoned } of row?.lines ?? []) {
       const [x, next] = [xOf(from), xOf(to)]
-      const isShared = x === next && isAtEdge(x)
-      context.strokeStyle = isAbandoned || isShared ? palette.lost : (palette.lanes[color] ?? palette.lost)
+      if (x === next && isAtEdge(x)) continue
+      context.strokeStyle = isAbandoned ? palette.lost : (palette.lanes[color] ?? palette.lost)
       context.setLineDash(isAbandoned ? [3, 3] : [])
       context.beginPath()
       context.moveTo(x, y)

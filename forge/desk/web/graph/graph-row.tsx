@@ -113,13 +113,19 @@ function ShownLabelAt({ shown }: { shown: ShownLabel }) {
   )
 }
 
-/** A label in the graph. A branch is a drop target: during a drag it shows the outcome of a merge into it. */
+/**
+ * A label in the graph. A branch is a drop target: during a drag it shows the outcome of a merge into it. A remote one
+ * shows the outcome of a rebase onto it, once the pointer is there.
+ */
 function LabelAt({ label, remotes }: { label: Label; remotes: readonly string[] }) {
   const { drag } = usePage().graph
+  const isOver = drag.over.value?.ref === label.ref
   if (label.kind !== 'branch') {
+    const previewed = isOver ? drag.previewed.value : undefined
+    const over = isOver ? `over ${previewed ? outlookLook(previewed.preview).label : 'none'}` : ''
     return (
       <span
-        class={`label ${LABEL_LOOKS[label.kind].look} ${isShortLabel(label) ? 'short' : ''}`}
+        class={`label ${LABEL_LOOKS[label.kind].look} ${isShortLabel(label) ? 'short' : ''} ${over}`}
         data-ref={label.ref}
         title={labelWords(label)}
       >
@@ -135,12 +141,7 @@ function LabelAt({ label, remotes }: { label: Label; remotes: readonly string[] 
   const outlook = dragged ? drag.outlooks.value.get(name) : undefined
   const isSource = dragged?.source.branch === name
   const look = outlook ? outlookLook(outlook) : undefined
-  const looks = [
-    isShortLabel(label) ? 'short' : '',
-    isSource ? 'from' : '',
-    look?.label ?? '',
-    drag.over.value === name ? 'over' : '',
-  ]
+  const looks = [isShortLabel(label) ? 'short' : '', isSource ? 'from' : '', look?.label ?? '', isOver ? 'over' : '']
   return (
     <span class={`label ${looks.join(' ')}`} data-ref={ref} data-branch={name} title={title}>
       {look ? (

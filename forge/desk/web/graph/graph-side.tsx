@@ -1,7 +1,7 @@
 /** The side bar of the repository view: branches, remotes and tags. Each selects its commit in the graph. */
 import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useMemo } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
 import { ForkliftPanel } from '../forklift/forklift.tsx'
 import { branchTitle, draftsOf, MERGING } from '../page/branch-facts.ts'
@@ -54,9 +54,14 @@ function Branches() {
   const page = usePage()
   const shown = useSignal(FIRST_SHOWN.branches)
   const head = page.desk.value?.head
-  const branches = splitByRun(page.graph.branches.value).own.toSorted(
-    (one, other) =>
-      Number(other.name === head) - Number(one.name === head) || other.committed - one.committed || byName(one, other),
+  const branches = useSteady(
+    splitByRun(page.graph.branches.value).own.toSorted(
+      (one, other) =>
+        Number(other.name === head) - Number(one.name === head) ||
+        other.committed - one.committed ||
+        byName(one, other),
+    ),
+    ({ name }) => name,
   )
   return (
     <>
@@ -68,6 +73,24 @@ function Branches() {
       <More shown={shown} all={branches.length} />
     </>
   )
+}
+
+/**
+ * The entries in the order that they had when a drag began, while it goes on: no other one comes under the pointer. New
+ * ones are the last.
+ */
+function useSteady<Entry>(entries: Entry[], keyOf: (entry: Entry) => string): Entry[] {
+  const { drag } = usePage().graph
+  const order = useRef<readonly string[]>([])
+  if (!drag.isOn.value) {
+    order.current = entries.map(keyOf)
+    return entries
+  }
+  const rankOf = (entry: Entry) => {
+    const rank = order.current.indexOf(keyOf(entry))
+    return rank === -1 ? entries.length : rank
+  }
+  return entries.toSorted((one, other) => rankOf(one) - rankOf(other))
 }
 
 /** The commit of a HEAD that is on no branch, in git's words. */
@@ -89,8 +112,11 @@ function Runs() {
   const page = usePage()
   const shown = useSignal(FIRST_SHOWN.runs)
   const { ofRuns } = splitByRun(page.graph.branches.value)
-  const runs = [...Map.groupBy(ofRuns, ({ name }) => runOfBranch(name) ?? '')].toSorted(
-    ([, one], [, other]) => newest(other) - newest(one),
+  const runs = useSteady(
+    [...Map.groupBy(ofRuns, ({ name }) => runOfBranch(name) ?? '')].toSorted(
+      ([, one], [, other]) => newest(other) - newest(one),
+    ),
+    ([run]) => run,
   )
   if (runs.length === 0) return null
   return (
@@ -162,7 +188,8 @@ function BranchRef({ branch, isHead, shownName }: BranchRefProps) {
   const { drag } = page.graph
   const { name, tip, upstream, goneUpstream, merging, session } = branch
   const label: Label = { kind: 'branch', ref: `refs/heads/${name}`, name, tip, branch, isHead }
-  const outlook = drag.dragged.value ? drag.outlooks.value.get(name) : undefined
+  const outlook = drag.isOn.value ? drag.outlooks.value.get(name) : undefined
+  const isOver = drag.over.value?.ref === label.ref
   const drafts = draftsOf(page, name).length
   const counts = [
     upstream?.ahead ? `↑${digits(upstream.ahead)}` : '',
@@ -171,7 +198,7 @@ function BranchRef({ branch, isHead, shownName }: BranchRefProps) {
   return (
     <RefButton
       label={label}
-      look={`${shownName === undefined ? '' : 'inner'} ${drag.over.value === name ? `over ${outlook?.is ?? ''}` : ''}`}
+      look={`${shownName === undefined ? '' : 'inner'} ${isOver ? `over ${outlook?.is ?? ''}` : ''}`}
     >
       {merging ? (
         <Icon name="merge" tone="is-warn" />
@@ -284,13 +311,15 @@ function StaleBranches({ remote, branches }: { remote: string; branches: readonl
 }
 
 function RemoteBranches({ remote, branches }: { remote: string; branches: readonly RemoteBranch[] }) {
+  const { drag } = usePage().graph
   const shown = useSignal(FIRST_SHOWN.remote)
+  const over = drag.over.value?.ref
   return (
     <>
       {branches.slice(0, shown.value).map(branch => (
         <RefButton
           key={branch.ref}
-          look="inner"
+          look={`inner ${branch.ref === over ? `over ${drag.previewed.value?.preview.is ?? 'nothing'}` : ''}`}
           label={{ kind: 'remote', ref: branch.ref, name: `${remote}/${branch.name}`, tip: branch.tip, remote }}
         >
           <RefName of={branch.name} />
@@ -322,14 +351,24 @@ function Tags() {
   )
 }
 
+/** Shows more entries, and moves the focus to the first one that was added. */
 function More({ shown, all }: { shown: Signal<number>; all: number }) {
-  const rest = all - shown.value
+  const lastShown = useRef<Element | null>(null)
+  const count = shown.value
+  useLayoutEffect(() => {
+    const added = lastShown.current?.nextElementSibling
+    lastShown.current = null
+    const button = added?.matches('button') ? added : added?.querySelector('button')
+    if (button instanceof HTMLElement) button.focus()
+  }, [count])
+  const rest = all - count
   if (rest <= 0) return null
   return (
     <button
       type="button"
       class="ref"
-      onClick={() => {
+      onClick={event => {
+        lastShown.current = event.currentTarget.previousElementSibling
         shown.value += MORE_SHOWN
       }}
     >

@@ -158,18 +158,36 @@ function choiceOfCommit(page: Page, branch: string, { oid, subject, author }: Co
   }
 }
 
-/** Pushes a tag to a remote, which is chosen if there are several. */
-export async function pushTag(page: Page, name: string): Promise<void> {
-  const refs = await page.graph.needRefs()
-  if (!refs) return
-  const remotes = refs.remotes.map(remote => remote.name)
-  if (remotes.length === 0) {
+/** Which remote a push offers first: one by its name, or that of a remote-tracking branch. */
+type PushTo = { remote: string } | { upstream: string }
+
+/**
+ * The remotes that a branch, or without one a tag, can be pushed to: first `to`, without it that of `git push`, else
+ * origin. Complains if there is none.
+ */
+async function remotesForPush(page: Page, branch?: string, to?: PushTo): Promise<string[]> {
+  const [refs, configured] = await Promise.all([
+    page.graph.needRefs(),
+    page.connection.ask('push remote', { ...(branch !== undefined && { branch }) }).catch(() => null),
+  ])
+  if (!refs) return []
+  const names = refs.remotes.map(({ name }) => name)
+  if (names.length === 0)
     page.complain('No remote to push to: add one by Add a remote… in the palette of the repository view.', {
       topic: STEP_TOPIC,
     })
-    return
-  }
-  const first = Math.max(0, remotes.indexOf('origin'))
+  const wanted = refs.remotes.find(({ name, branches }) => {
+    if (!to) return false
+    return 'remote' in to ? name === to.remote : branches.some(({ ref }) => ref === `refs/remotes/${to.upstream}`)
+  })
+  const first = [wanted?.name, configured, 'origin'].find(it => it && names.includes(it))
+  return [...names.filter(name => name === first), ...names.filter(name => name !== first)]
+}
+
+/** Pushes a tag to a remote, which is chosen if there are several. */
+export async function pushTag(page: Page, name: string): Promise<void> {
+  const remotes = await remotesForPush(page)
+  if (remotes.length === 0) return
   page.dialog.value = {
     kind: 'step',
     title: `Push the tag ${readable(name)}`,
@@ -180,7 +198,7 @@ export async function pushTag(page: Page, name: string): Promise<void> {
       explains: `Adds the tag, and the commits that it needs, to ${readable(remote)}. A tag of that name there is not overwritten.`,
       step: { step: 'push tag', name, remote },
     })),
-    first,
+    first: 0,
     isDone: done => finish(page, { ...done, isUndoable: false }),
   }
 }
@@ -345,34 +363,21 @@ function pullContent(page: Page, branch: string, pulled: PullFrom): StepContent 
     first: ways.findIndex(({ key }) => key === usual),
     renamed: (from, to) => (branch === from ? pullContent(page, to, pulled) : undefined),
     isDone: done => {
-      const next = { words: 'Push…', run: () => void push(page, branch) }
+      const next = { words: 'Push…', run: () => void push(page, branch, remote === undefined ? undefined : { remote }) }
       finish(page, isForPush ? { ...done, next } : done)
     },
   }
 }
 
-export async function push(page: Page, branch: string): Promise<void> {
-  const refs = await page.graph.needRefs()
-  if (!refs) return
-  const remotes = refs.remotes.map(({ name }) => name)
-  const content = pushContent(page, branch, remotes)
-  if (content) page.dialog.value = content
-  else
-    page.complain('No remote to push to: add one by Add a remote… in the palette of the repository view.', {
-      topic: STEP_TOPIC,
-    })
+export async function push(page: Page, branch: string, to?: PushTo): Promise<void> {
+  const remotes = await remotesForPush(page, branch, to)
+  if (remotes.length > 0) page.dialog.value = pushContent(page, branch, remotes)
 }
 
-/** The dialog of a push; undefined without a remote. */
-function pushContent(page: Page, branch: string, remotes: readonly string[]): StepContent | undefined {
-  const { upstream, goneUpstream } = page.branch(branch) ?? {}
-  const isNew = upstream === undefined
-  // A branch whose upstream is gone is still configured for its remote, to which git push would go.
-  const followed = upstream?.name ?? goneUpstream ?? ''
-  const own =
-    remotes.find(name => followed.startsWith(`${name}/`)) ?? (remotes.includes('origin') ? 'origin' : remotes[0])
-  if (own === undefined) return undefined
-  const ways = [own, ...remotes.filter(name => name !== own)].flatMap((remote): StepWay[] => [
+/** The dialog of a push to one of these remotes, the first of which is chosen. */
+function pushContent(page: Page, branch: string, remotes: readonly string[]): StepContent {
+  const isNew = page.branch(branch)?.upstream === undefined
+  const ways = remotes.flatMap((remote): StepWay[] => [
     {
       key: remote,
       words: `To ${readable(remote)}`,

@@ -110,24 +110,15 @@ function Toolbar() {
           onClick={() => graph.panes.toggle('refs')}
         />
       )}
-      {progress === undefined ? (
-        <ActionButton action={graphActions.fetch} about={page} look="small quiet" />
-      ) : (
-        <>
-          <Icon name="arc" tone="spin" />
-          <span class="cut progress" role="status">
-            {progress}
-          </span>
-          <Button look="small stop" words="Stop" onClick={() => stopStep(page)} />
-        </>
-      )}
-      {branch === undefined || progress !== undefined ? null : (
+      <ActionButton action={graphActions.fetch} about={page} look="small quiet" isOff={progress !== undefined} />
+      {branch === undefined ? null : (
         <>
           <Button
             look="small quiet"
             icon="arrow-down"
             words="Pull"
             title={`Pull ${name}`}
+            isOff={progress !== undefined}
             onClick={() => graphActions.pull.run(page)}
           />
           <Button
@@ -135,8 +126,18 @@ function Toolbar() {
             icon="upload"
             words="Push"
             title={`Push ${name}`}
+            isOff={progress !== undefined}
             onClick={() => graphActions.push.run(page)}
           />
+        </>
+      )}
+      {progress === undefined ? null : (
+        <>
+          <Icon name="arc" tone="spin" />
+          <span class="cut progress" role="status">
+            {progress}
+          </span>
+          <Button look="small stop" words="Stop" onClick={() => stopStep(page)} />
         </>
       )}
       <span class="grow" />

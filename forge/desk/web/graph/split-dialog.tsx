@@ -2,6 +2,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useId, useMemo } from 'preact/hooks'
 import type { RewrittenCommit, Step } from '../../contract/steps.ts'
+import type { DoneStep } from '../merging/after-step.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
 import type { DialogField } from '../page/dialog-texts.ts'
 import { usePage } from '../page/state.ts'
@@ -15,7 +16,7 @@ import { Waiting } from '../ui/words.tsx'
 import { RewrittenList } from './rewritten-list.tsx'
 import { OutlookLine } from './step-words.tsx'
 import { usePreview } from './use-preview.ts'
-import { useRefusal } from './use-refusal.ts'
+import { useStepRun } from './use-step-run.ts'
 
 interface Props {
   content: Extract<DialogContent, { kind: 'split' }>
@@ -36,7 +37,6 @@ export function SplitDialog({ content, close }: Props) {
     typed.value = text
     dialogTexts.keep(field, text)
   }
-  const isBusy = useSignal(false)
   const own = commit?.message.trimEnd() ?? ''
   const [message, other] = [first.value ?? own, rest.value ?? own].map(it => it.trim() || own) as [string, string]
   const { parts } = choice
@@ -48,23 +48,20 @@ export function SplitDialog({ content, close }: Props) {
   const asking = commit && parts.length > 0 ? step({}, {}) : undefined
   const { preview: found, problem: trouble, look } = usePreview(asking, content)
   const preview = trouble === undefined ? found : undefined
-  const { problem, body, refuse } = useRefusal(look)
+  const { problem, isBusy, start, body } = useStepRun((done: DoneStep) => {
+    dialogTexts.drop(content.title)
+    close()
+    content.isDone(done)
+  }, look)
   const isOff = isBusy.value || preview?.is !== 'clean'
 
-  const run = async () => {
+  const submit = () => {
     if (isOff || !preview) return
-    isBusy.value = true
-    problem.value = undefined
-    try {
-      const fields = { step: step({ message }, { rest: other }), before: preview.before }
+    const fields = { step: step({ message }, { rest: other }), before: preview.before }
+    void start(async () => {
       const { words, merging } = await page.connection.ask('do', fields)
-      dialogTexts.drop(content.title)
-      close()
-      content.isDone({ words, isUndoable: true, ...(merging !== undefined && { merging }) })
-    } catch (error) {
-      refuse(error)
-    }
-    isBusy.value = false
+      return { words, isUndoable: true, ...(merging !== undefined && { merging }) }
+    })
   }
 
   return (
@@ -72,7 +69,7 @@ export function SplitDialog({ content, close }: Props) {
       <form
         onSubmit={event => {
           event.preventDefault()
-          void run()
+          submit()
         }}
         onInput={() => {
           problem.value = undefined
@@ -80,7 +77,7 @@ export function SplitDialog({ content, close }: Props) {
         onKeyDown={event => {
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
           event.preventDefault()
-          void run()
+          submit()
         }}
       >
         <div class="step-body" ref={body} tabIndex={-1}>

@@ -2,7 +2,7 @@
 import { batch, useSignal } from '@preact/signals'
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Preview, Step } from '../../contract/steps.ts'
-import { STEP_TOPIC } from '../merging/after-step.ts'
+import { type DoneStep, STEP_TOPIC } from '../merging/after-step.ts'
 import type { DialogContent, StepWay } from '../page/dialog-content.ts'
 import type { DialogField } from '../page/dialog-texts.ts'
 import { saveAll } from '../page/saving.ts'
@@ -19,7 +19,7 @@ import { BroughtList, LostList } from './brought-list.tsx'
 import { RewrittenList } from './rewritten-list.tsx'
 import { OutlookLine } from './step-words.tsx'
 import { usePreview } from './use-preview.ts'
-import { useRefusal } from './use-refusal.ts'
+import { useStepRun } from './use-step-run.ts'
 
 interface Props {
   content: Extract<DialogContent, { kind: 'step' }>
@@ -33,7 +33,6 @@ export function StepDialog({ content, close }: Props) {
   const { ways } = content
   const chosen = useSignal(content.first)
   const isCommitWanted = useSignal(false)
-  const isBusy = useSignal(false)
   const message = useRef<HTMLTextAreaElement>(null)
   const panel = useId()
   const way = ways[chosen.value] as StepWay
@@ -46,7 +45,15 @@ export function StepDialog({ content, close }: Props) {
   const fetch = useFetch(content.fetches)
   const { preview: found, changes, problem: trouble, look } = usePreview(fetch.isDone ? step : undefined, content)
   const preview = trouble === undefined ? found : impossible(trouble)
-  const { problem, body, refuse, focusPreview } = useRefusal(look)
+  const { problem, isBusy, start, body, focusPreview } = useStepRun((done: DoneStep) => {
+    page.dialogTexts.drop(content.title)
+    close()
+    content.isDone(done)
+  }, look)
+  /** The preview of the last try, as JSON. */
+  const tried = useRef<string>(undefined)
+  // A preview that is the same after the refusal does not know of it: its outcome is not the one to expect.
+  const isRefused = problem.value !== undefined && preview !== undefined && tried.current === JSON.stringify(preview)
   // After a rejected push, the new preview gives the same reason as `problem`, and offers a pull: it is shown once.
   const canPull = preview?.offers === 'pull' && content.pull !== undefined
   const forced = preview?.offers === 'force' ? ways.findIndex(it => isForceOf(it.step, step)) : -1
@@ -99,48 +106,45 @@ export function StepDialog({ content, close }: Props) {
       return
     }
     if (!preview) return
+    if (hasToSave) return saveFirst()
+    tried.current = JSON.stringify(preview)
+    await start(() => perform(preview))
+  }
+  const saveFirst = async () => {
     isBusy.value = true
     problem.value = undefined
-    if (hasToSave) {
-      await saveAll(page, targetOf(step)).catch((error: Error) => {
-        problem.value = error.message
-      })
-      look()
-      isBusy.value = false
-      return
-    }
-    try {
-      const words = message.current?.value.trim()
-      // A rewriting always sends the message: without one, the server would make a commit again even if its message is
-      // unchanged.
-      const isOther = step.step === 'rewrite' || words !== preview?.message?.trim()
-      const isEdited = words !== undefined && words !== '' && isOther
-      const asked = isEdited && 'message' in MESSAGES[step.step] ? { ...step, message: words } : step
-      const { before, source, there, tree } = preview
-      const seen = {
-        ...(before !== undefined && { before }),
-        ...(source !== undefined && { source }),
-        ...(there !== undefined && { there }),
-        ...(tree !== undefined && { tree }),
-      }
-      const fields = { step: asked as Step, ...seen }
-      const { words: said, commit, merging } = await page.connection.ask('do', fields)
-      page.dialogTexts.drop(content.title)
-      close()
-      // A pull that found nothing new can't be undone.
-      const isUndoable =
-        step.step !== 'push' && step.step !== 'push tag' && (merging !== undefined || commit !== preview.before)
-      content.isDone({ words: said, isUndoable, ...(merging !== undefined && { merging }) })
-    } catch (error) {
-      refuse(error)
-    }
+    await saveAll(page, targetOf(step)).catch((error: Error) => {
+      problem.value = error.message
+    })
+    look()
     isBusy.value = false
   }
+  const perform = async (preview: Preview): Promise<DoneStep> => {
+    const words = message.current?.value.trim()
+    // A rewriting always sends the message: without one, the server would make a commit again even if its message is
+    // unchanged.
+    const isOther = step.step === 'rewrite' || words !== preview.message?.trim()
+    const isEdited = words !== undefined && words !== '' && isOther
+    const asked = isEdited && 'message' in MESSAGES[step.step] ? { ...step, message: words } : step
+    const { before, source, there, tree } = preview
+    const seen = {
+      ...(before !== undefined && { before }),
+      ...(source !== undefined && { source }),
+      ...(there !== undefined && { there }),
+      ...(tree !== undefined && { tree }),
+    }
+    const fields = { step: asked as Step, ...seen }
+    const { words: said, commit, merging } = await page.connection.ask('do', fields)
+    // A pull that found nothing new can't be undone.
+    const isUndoable =
+      step.step !== 'push' && step.step !== 'push tag' && (merging !== undefined || commit !== preview.before)
+    return { words: said, isUndoable, ...(merging !== undefined && { merging }) }
+  }
 
-  // Enter on the selected tab presses the button, as in other dialogs; a forced push only starts from the button
-  // itself.
+  // Enter on the selected tab presses the button, as in other dialogs, or goes to the one that saves the drafts first.
+  // A forced push only starts from the button itself.
   const isOnSafeWay = (target: EventTarget | null) =>
-    target instanceof Element && target.matches('[role="tab"][aria-selected="true"]') && !way.isDangerous && !isCareful
+    target instanceof Element && target.matches('[role="tab"][aria-selected="true"]') && !way.isDangerous && !isRed
   return (
     <DialogFrame title={content.title} close={close} look="step-dialog">
       <form
@@ -152,9 +156,11 @@ export function StepDialog({ content, close }: Props) {
           problem.value = undefined
         }}
         onKeyDown={event => {
-          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey || isOnSafeWay(event.target))) return
+          const hasModifier = event.ctrlKey || event.metaKey
+          if (event.key !== 'Enter' || !(hasModifier || isOnSafeWay(event.target))) return
           event.preventDefault()
-          run()
+          if (hasToSave && !hasModifier) submit.current?.focus()
+          else run()
         }}
       >
         {ways.length > 1 ? (
@@ -181,7 +187,7 @@ export function StepDialog({ content, close }: Props) {
         <div class="step-body" id={panel} ref={body} role="tabpanel" tabIndex={-1} aria-label={way.words}>
           <p class="step-explains">{way.explains}</p>
           <div class="step-outlook" role="status" aria-busy={!preview && !canTryAgain}>
-            {preview ? (
+            {isRefused ? null : preview ? (
               <OutlookLine outlook={preview} />
             ) : fetch.problem === undefined ? (
               <span class="meta">{progress ?? (fetch.isDone ? 'Loading…' : 'Fetching…')}</span>
@@ -286,7 +292,7 @@ export function StepDialog({ content, close }: Props) {
             title={shownKeys('Ctrl+Enter')}
             autofocus={ways.length === 1 && !isFirstDangerous}
           >
-            {canTryAgain
+            {canTryAgain || isRefused
               ? 'Try again'
               : canPull
                 ? 'Pull…'

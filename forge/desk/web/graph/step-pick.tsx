@@ -8,7 +8,7 @@ import { byRank, typedRank } from '../page/typed-refs.ts'
 import { useFoundCommits } from '../review/found-commits.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { readable } from '../ui/names.ts'
+import { readable, withoutTricks } from '../ui/names.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { Name, RefName, Waiting } from '../ui/words.tsx'
 import { outlookLook } from './step-words.tsx'
@@ -149,9 +149,9 @@ function OutlookWord({ outlook }: { outlook: Outlook | undefined }) {
   if (!outlook) return null
   const { tone, icon } = outlookLook(outlook)
   return (
-    <span class={`outlook ${tone}`} title={readable(outlook.words)}>
+    <span class={`outlook ${tone}`} title={withoutTricks(outlook.words)}>
       <Icon name={icon} size="xs" />
-      <span class="cut">{readable(outlook.words)}</span>
+      <span class="cut">{withoutTricks(outlook.words)}</span>
     </span>
   )
 }

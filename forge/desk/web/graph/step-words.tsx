@@ -1,7 +1,7 @@
 /** The outcome of a step, as an icon, a colour and a word. */
 import type { Outlook } from '../../contract/steps.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
-import { readable } from '../ui/names.ts'
+import { withoutTricks } from '../ui/names.ts'
 
 const LOOKS: Record<Outlook['is'], { icon: IconName; tone: string; label: string }> = {
   clean: { icon: 'check', tone: 'is-ok', label: 'clean' },
@@ -26,7 +26,7 @@ export function outlookWord({ is, conflicts, words }: Outlook): string {
     case 'drops':
     case 'impossible':
     case 'unknown':
-      return readable(words)
+      return withoutTricks(words)
   }
 }
 
@@ -35,7 +35,7 @@ export function OutlookLine({ outlook }: { outlook: Outlook }) {
   return (
     <span class={`outlook ${tone}`}>
       <Icon name={icon} />
-      {readable(outlook.words)}
+      {withoutTricks(outlook.words)}
     </span>
   )
 }

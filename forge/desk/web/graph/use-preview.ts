@@ -39,14 +39,17 @@ export function usePreview(step: Step | undefined, content?: FollowingContent): 
       if (!asked.latest.peek()) page.connection.ask('stop preview', {}).catch(() => {})
     }
   }, [key])
-  // Another window may move the branches meanwhile, or change the drafts that an amend takes: the preview is then
-  // loaded again.
-  const version = page.graph.version.value
+  // Another window or program may move the branches meanwhile, or change the drafts that an amend takes: the preview,
+  // or the reason why there is none, is then loaded again.
+  const moves = page.graph.moves.value
   const isAmend = step?.step === 'rewrite' && step.rewriting.do === 'amend'
   const drafts = isAmend ? page.changed.value.get(step.branch) : undefined
+  const known = useRef({ moves, drafts })
   useEffect(() => {
-    if (asked.latest.peek()) asked.refresh()
-  }, [version, drafts])
+    if (known.current.moves === moves && known.current.drafts === drafts) return
+    known.current = { moves, drafts }
+    asked.touch()
+  }, [moves, drafts])
   return {
     preview,
     changes: changes.latest.value,

@@ -1,6 +1,6 @@
 /** What the page shows after a step on a branch: a notice that it is done, or the waiting conflicts. */
 import type { Page } from '../page/state.ts'
-import { undoButton, untilMore } from '../page/undo.ts'
+import { undoOfLast } from '../page/undo.ts'
 import { goToFirstConflict } from './merging-actions.ts'
 
 /** The topic of notices that a step is done: a newer one replaces the one before. */
@@ -19,11 +19,12 @@ export interface DoneStep {
 /** Shows a notice with Undo, or goes to the first conflict if there are any. */
 export function showDone(page: Page, { words, merging, isUndoable, next }: DoneStep): void {
   if (merging === undefined) {
-    const actions = [...(next ? [next] : []), ...(isUndoable ? [undoButton(page)] : [])]
+    const { lasts, actions: undoing } = undoOfLast(page)
+    const actions = [...(next ? [next] : []), ...(isUndoable ? undoing : [])]
     page.tell({
       topic: STEP_TOPIC,
       title: words,
-      lasts: untilMore(page),
+      lasts,
       ...(actions.length > 0 && { actions }),
     })
     return

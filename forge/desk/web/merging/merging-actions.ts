@@ -7,7 +7,8 @@ import { deskActions } from '../page/desk-actions.ts'
 import { following } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
-import { undoButton, untilMore } from '../page/undo.ts'
+import { undoOfLast } from '../page/undo.ts'
+import { heldKeys } from '../ui/held-keys.ts'
 import { shownKeys } from '../ui/keys.ts'
 import { named, readable, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -35,9 +36,8 @@ export async function takeSide(
   const take = async () => {
     const shown = mergingFile(page, tab, path)
     await settle(page, branch, [path, shown?.result ?? path])
-    const lasts = untilMore(page)
     const { words: title } = await page.connection.ask('take side', { branch, path, side })
-    if (title !== undefined) page.tell({ topic: TOPIC, branch, title, lasts, actions: [undoButton(page)] })
+    if (title !== undefined) page.tell({ topic: TOPIC, branch, title, ...undoOfLast(page) })
     await tab.merging.refresh()
     const now = tab.merging.latest.peek()?.files.find(file => file.path === path)
     if (shown && now) follow(page, tab, shown.result ?? path, now.result ?? path)
@@ -52,19 +52,47 @@ export function sayUndo(page: Page, tab: Tab): void {
   page.tell({ title: `Press ${shownKeys(deskActions.undo.keys)} to undo: ${withoutTricks(canUndo)}` }, 'info')
 }
 
-/** Resolves all open conflicts of some texts by one side. */
-export async function takeConflicts(page: Page, tab: Tab, paths: string[], side: 'ours' | 'theirs'): Promise<void> {
+/** Where one side is taken for all conflicts, in the words of the action. */
+export type TakenIn = 'the file' | 'all files'
+
+/** Resolves all open conflicts of some texts by one side, and says which files of `what` still need a choice. */
+export async function takeConflicts(
+  page: Page,
+  tab: Tab,
+  paths: string[],
+  side: 'ours' | 'theirs',
+  what: TakenIn,
+): Promise<void> {
   const branch = branchOf(tab)
   if (branch === undefined) return
   const take = async () => {
-    const shown = mergingFiles(page, tab).filter(({ path }) => paths.includes(path))
-    await settle(page, branch, shown.map(shownPath))
-    const lasts = untilMore(page)
+    const all = mergingFiles(page, tab)
+    const taken = all.filter(({ path }) => paths.includes(path))
+    await settle(page, branch, taken.map(shownPath))
+    const words = leftWords(what === 'all files' ? all : taken, paths)
     const { words: title } = await page.connection.ask('take conflicts', { branch, paths, side })
-    page.tell({ topic: TOPIC, branch, title, lasts, actions: [undoButton(page)] })
+    page.tell({ topic: TOPIC, branch, title, ...(words && { words }), ...undoOfLast(page) })
     await tab.merging.refresh()
   }
   await attempt(page, take, { branch, topic: TOPIC })
+}
+
+/** At most this many files are named in a notice; for the others it gives their number. */
+const MAX_NAMED_FILES = 3
+
+/**
+ * Says which files stay open after one side was taken for the conflicts in the text of others, and why; undefined if
+ * none does. `taken`: the paths of those texts.
+ */
+function leftWords(files: readonly MergingFile[], taken: readonly string[]): string | undefined {
+  const left = files.filter(it => it.state === 'open' && (it.isWholeOpen || !taken.includes(it.path)))
+  if (left.length === 0) return undefined
+  const named = left.slice(0, MAX_NAMED_FILES).map(file => {
+    return `${readable(shownPath(file))} (${withoutTricks(file.words ?? file.kind)})`
+  })
+  const more = left.length > MAX_NAMED_FILES ? [`${left.length - MAX_NAMED_FILES} more`] : []
+  const need = plural(left.length, 'file still needs a choice of its own', 'files still need a choice of their own')
+  return `${need}: ${[...named, ...more].join(', ')}.`
 }
 
 /** Has the tab of the file under the name that was chosen of two, in place of the one that is gone. */
@@ -110,6 +138,8 @@ export async function finish(page: Page, tab: Tab): Promise<void> {
     return
   }
   merging.isEnding.value = true
+  // What is typed in the message after that is for what is shown when the merge has ended.
+  const keys = page.places.hasFocus('end of merge') ? heldKeys.hold() : undefined
   const run = async () => {
     await settle(page, branch, 'all')
     // What is shown may still count a conflict that was just resolved here.
@@ -123,17 +153,21 @@ export async function finish(page: Page, tab: Tab): Promise<void> {
     const { words, merging: again } = await page.connection.ask('finish merging', { branch })
     merging.writeMessage(undefined)
     if (again !== undefined) {
+      // Some of the keys would choose a side in a conflict that the user has not seen yet.
+      keys?.forget()
       page.tell({ topic: TOPIC, branch, title: words }, 'info')
       await goToFirstConflict(page, tab)
       return
     }
-    const actions = [...(merging.next ? [merging.next] : []), undoButton(page)]
-    page.tell({ topic: TOPIC, branch, title: words, lasts: untilMore(page), actions })
+    const { lasts, actions } = undoOfLast(page)
+    const all = [...(merging.next ? [merging.next] : []), ...actions]
+    page.tell({ topic: TOPIC, branch, title: words, lasts, actions: all })
     merging.next = undefined
     await merging.refresh()
   }
   await attempt(page, run, { branch })
   merging.isEnding.value = false
+  keys?.release()
 }
 
 /** Makes the merge anew after its branch was moved; what still fits stays resolved. */
@@ -145,8 +179,7 @@ export async function update(page: Page, tab: Tab): Promise<void> {
   const run = async () => {
     await settle(page, branch, 'all')
     const { words } = await page.connection.ask('update merging', { branch })
-    const undoing = { lasts: untilMore(page), actions: [undoButton(page)] }
-    page.tell({ topic: TOPIC, branch, title: words, ...undoing })
+    page.tell({ topic: TOPIC, branch, title: words, ...undoOfLast(page) })
     await merging.refresh()
   }
   await attempt(page, run, { branch })
@@ -190,10 +223,9 @@ export function abort(page: Page, tab: Tab): void {
     button: 'Abort',
     isDangerous: true,
     run: async () => {
-      const lasts = untilMore(page)
       await tab.merging.sendMessage()
       const { words } = await page.connection.ask('abort merging', { branch: it })
-      page.tell({ topic: TOPIC, branch: it, title: words, lasts, actions: [undoButton(page)] })
+      page.tell({ topic: TOPIC, branch: it, title: words, ...undoOfLast(page) })
       tab.merging.writeMessage(undefined)
       tab.merging.next = undefined
       await tab.merging.refresh()

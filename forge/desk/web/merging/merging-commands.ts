@@ -15,7 +15,16 @@ import type { Page, Tab } from '../page/state.ts'
 import { type Action, type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { baseName, named } from '../ui/names.ts'
-import { abort, askAi, FINISH_KEYS, finish, goToConflict, takeConflicts, update } from './merging-actions.ts'
+import {
+  abort,
+  askAi,
+  FINISH_KEYS,
+  finish,
+  goToConflict,
+  type TakenIn,
+  takeConflicts,
+  update,
+} from './merging-actions.ts'
 
 interface InTab {
   page: Page
@@ -47,12 +56,12 @@ function shownText(about: InTab): string[] {
 }
 
 /** An action that resolves all open conflicts of some texts by one side; it is not possible without any. */
-const taking = <About extends InTab>(side: 'ours' | 'theirs', what: string, paths: (about: About) => string[]) =>
+const taking = <About extends InTab>(side: 'ours' | 'theirs', what: TakenIn, paths: (about: About) => string[]) =>
   ({
     label: `Take ${side} for all conflicts of ${what}`,
     icon: 'check',
     isPossible: about => paths(about).length > 0,
-    run: about => takeConflicts(about.page, about.tab, paths(about), side),
+    run: about => takeConflicts(about.page, about.tab, paths(about), side, what),
   }) satisfies Action<About>
 
 export const mergingActions = {

@@ -470,15 +470,10 @@ function WholeSide({ look, title, name, side, skipped }: WholeSideProps) {
       <h3>
         {title}
         <span class="cut">{readable(name)}</span>
+        {side.is !== 'nothing' && side.mode === '100755' ? <span>executable</span> : null}
       </h3>
       {side.is === 'other' && side.image ? (
-        <ImageFigure
-          look="thumbnail"
-          oid={side.oid}
-          image={side.image}
-          alt={`${title}: an image`}
-          {...(side.mode === '100755' && { title: 'executable' })}
-        />
+        <ImageFigure look="thumbnail" oid={side.oid} image={side.image} alt={`${title}: an image`} />
       ) : (
         <pre>{wordsOf(side, skipped)}</pre>
       )}
@@ -488,8 +483,7 @@ function WholeSide({ look, title, name, side, skipped }: WholeSideProps) {
 
 function wordsOf(side: ConflictFile['ours'], skipped: number): string {
   if (side.is === 'nothing') return '(no file)'
-  const mode = side.mode === '100755' ? ', executable' : ''
-  if (side.is === 'other') return `${withoutTricks(side.words)}${mode}`
+  if (side.is === 'other') return withoutTricks(side.words)
   const lines = side.text.split('\n').slice(skipped)
   const before = skipped > 0 ? [`… ${plural(skipped, 'unchanged line')}`] : []
   const more = lines.length > MAX_LINES ? [`… and ${lines.length - MAX_LINES} more lines`] : []

@@ -196,6 +196,7 @@ const AT_WORK = 'The AI is at work here: wait for it, or stop it.'
 function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   const page = usePage()
   const why = useId()
+  const box = usePlace<HTMLDivElement>('end of merge')
   const button = usePlace<HTMLButtonElement>('finish')
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = isAtWork(page, branch)
@@ -209,9 +210,14 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   // A field that the user types in stays, whatever other windows and programs do: the focus would go to the editor,
   // with the rest of the sentence.
   const [isTyping, setIsTyping] = useState(false)
+  // Also while a conflict is shown as open: the answer to its choice may be on its way. finish() says what is left.
+  const end = () => {
+    if (isLocked) page.spoken.value = AT_WORK
+    else void finish(page, tab)
+  }
   const hasMessage = isTyping || (nothingLeft === undefined && files.every(({ state }) => state !== 'open'))
   return (
-    <div class="finish">
+    <div class="finish" ref={box}>
       {hasMessage ? (
         <label class="field-label">
           Commit message
@@ -228,9 +234,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
             onKeyDown={event => {
               if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
               event.preventDefault()
-              if (isLocked) page.spoken.value = AT_WORK
-              // It says why the merge can't be finished yet.
-              else finish(page, tab)
+              end()
             }}
           />
         </label>
@@ -251,9 +255,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
           class="button main"
           aria-disabled={reason !== undefined || isEnding.value}
           aria-describedby={words === undefined ? undefined : why}
-          onClick={() => {
-            if (reason === undefined) finish(page, tab)
-          }}
+          onClick={end}
         >
           {nothingLeft === undefined ? FINISH[isLast ? 'last' : 'other'] : skipOf(merging)}
         </button>

@@ -9,8 +9,7 @@ import type { FolderEntry } from '../../contract/reading.ts'
 import { joinPath, named, readable } from '../ui/names.ts'
 import { remoteBranches } from './remote-branches.ts'
 import type { Page } from './state.ts'
-
-const FOLDER = '040000'
+import { FOLDER } from './tree.ts'
 
 const folded = (name: string): string => readable(name).toLowerCase()
 

@@ -10,7 +10,7 @@ import { textKey } from './texts-of-places.ts'
 const CommentPlace = v.object({
   ...v.pick(Comment, ['path', 'side']).entries,
   line: Count,
-  /** The id of the comment that is answered: the field stays below it. */
+  /** The id of the conversation that is answered: the field stays below it. */
   answers: v.optional(v.string()),
   /** Whether the line has changed since: the file has no line with its text, which had the number `line`. */
   isChanged: v.optional(v.boolean()),
@@ -22,7 +22,7 @@ export const lineWords = ({ side, line }: Pick<CommentPlace, 'side' | 'line'>): 
   `${side === 'before' ? 'removed line' : 'line'} ${line}`
 
 /**
- * Whether two places are the same; that of an answer is where the answered comment stands. A line that has changed
+ * Whether two places are the same; that of an answer is where its conversation stands. A line that has changed
  * since is at no place.
  */
 export function isSamePlace(one: CommentPlace, other: CommentPlace | undefined): boolean {

@@ -3,20 +3,22 @@ import { batch, signal } from '@preact/signals'
 import { FocusWish } from '../ui/focus.ts'
 import { keep, keepText, kept, keptText } from './kept.ts'
 import { textKey } from './texts-of-places.ts'
+import { tellUsed } from './used-texts.ts'
+import { holdLock, isLocked } from './window-locks.ts'
 
 export class ComposerState {
   readonly text = signal('')
   /** The message that is sent when the running turn has ended well; '' if there is none. */
   readonly queued = signal('')
   readonly isSending = signal(false)
-  /** Increases with each message sent from here: the list then scrolls to the answer. */
+  /** Increases with each message that the user sends from here, unless queued: the log then scrolls to the answer. */
   readonly sent = signal(0)
   /** Why the message could not be sent, as a sentence, until it is changed or sent again, or this is dismissed. */
   readonly refusal = signal<string | undefined>(undefined)
   /** The last turn that failed or was stopped and whose message was put back, also before a reload; '' if none was. */
   returned = ''
   /** The turn that was undone or discarded and whose message is in the field again. */
-  removed: string | undefined
+  readonly removed = signal<string | undefined>(undefined)
   /** Escape was pressed once: pressing it again stops the turn. */
   readonly isStopNear = signal(false)
   /** Whether the chat was opened on request. It then shows the settings to make if there is no model. */
@@ -33,7 +35,7 @@ export class ComposerState {
     this.#key = textKey('message to', place)
     this.returned = kept(this.#returnedKey, () => sessionStorage)
     this.sentTurn = kept(this.#sentKey, () => sessionStorage)
-    if (this.sentTurn !== '') lockAsSender(this.sentTurn)
+    if (this.sentTurn !== '') holdLock(SENDER + this.sentTurn)
     this.restore()
   }
 
@@ -58,6 +60,11 @@ export class ComposerState {
     keep(this.#returnedKey, this.returned, () => sessionStorage)
   }
 
+  /** The key at which the browser keeps the messages. */
+  get key(): string {
+    return this.#key
+  }
+
   get #queuedKey(): string {
     return `queued ${this.#key}`
   }
@@ -80,7 +87,7 @@ export class ComposerState {
   hasSent(turn: string): void {
     this.sentTurn = turn
     keep(this.#sentKey, turn, () => sessionStorage)
-    lockAsSender(turn)
+    holdLock(SENDER + turn)
   }
 
   write(text: string): void {
@@ -101,17 +108,25 @@ export class ComposerState {
 
   /** Puts a message back into the field, before what is being written there, unless it begins the field already. */
   putBack(text: string): void {
-    if (!this.startsWith(text)) this.write(inParagraphs(text, this.text.peek()))
+    if (!this.#startsWith(text)) this.write(inParagraphs(text, this.text.peek()))
   }
 
   /** Whether the field has a message, alone or before another one. */
-  startsWith(text: string): boolean {
+  #startsWith(text: string): boolean {
     return `${this.text.peek()}\n\n`.startsWith(`${text}\n\n`)
   }
 
-  /** Removes a message that {@link putBack} has put into the field; one that was changed stays. */
-  removePutBack(text: string): void {
-    if (this.startsWith(text)) this.write(this.text.peek().slice(text.length + 2))
+  /**
+   * Types a key into the message after `text`, the one that is to be sent. Backspace deletes from that message alone.
+   */
+  typeNext(text: string, key: string): void {
+    const next = this.text.peek().slice(text.length).replace(/^\n\n/, '')
+    this.write(inParagraphs(text, key === 'Backspace' ? next.slice(0, -1) : next + key))
+  }
+
+  /** Removes a message that is in the conversation by now, sent in another window or by Redo; a changed one stays. */
+  drop(text: string): void {
+    if (this.#startsWith(text)) this.write(this.text.peek().slice(text.length + 2))
   }
 
   beginSending(): void {
@@ -120,11 +135,12 @@ export class ComposerState {
     this.#keepQueue()
   }
 
-  /** Removes a message that was sent. What was typed behind it meanwhile stays in the field. */
+  /** Removes a message that was sent, in all windows. What was typed behind it meanwhile stays in the field. */
   removeSent(text: string): void {
     const now = this.text.peek()
     if (this.queued.peek() !== '') this.#set('', now)
-    else if (now.startsWith(text)) this.#set('', now.slice(text.length))
+    else if (now.startsWith(text)) this.#set('', now.slice(text.length).replace(/^\n\n/, ''))
+    tellUsed(this.#key, text)
   }
 
   endSending(): void {
@@ -160,15 +176,7 @@ export class ComposerState {
 /** The name of a lock that the window which has sent a turn's message holds while it exists; the turn is appended. */
 const SENDER = 'the sender of turn '
 
-/** Lets the other windows know that the one which has sent a turn's message exists, until it is closed. */
-function lockAsSender(turn: string): void {
-  navigator.locks?.request(SENDER + turn, () => new Promise(() => {})).catch(() => {})
-}
-
 /** Whether a window which has sent a turn's message exists. */
-export async function isSenderThere(turn: string): Promise<boolean> {
-  const locks = await navigator.locks?.query()
-  return locks?.held?.some(({ name }) => name === SENDER + turn) === true
-}
+export const isSenderThere = (turn: string): Promise<boolean> => isLocked(SENDER + turn)
 
 const inParagraphs = (...texts: string[]): string => texts.filter(text => text !== '').join('\n\n')

@@ -37,6 +37,17 @@ export interface Again {
   until: number
 }
 
+/** Where the log of a conversation is scrolled to. */
+export interface LogPlace {
+  turn: string
+  /** The index of the block of the turn that is at the top of the view; -1 if the turn's beginning is. */
+  block: number
+  /** How far the top of the block, or of the turn, is above the view's, in pixels. */
+  offset: number
+  /** The number of messages that the user had sent by then, as counted by the composer. */
+  sent: number
+}
+
 /** Pieces that arrive within this time are shown together, also in a tab that is not painted. Milliseconds. */
 const FLUSH_DELAY_MS = 40
 
@@ -50,6 +61,9 @@ export class ConversationState extends ServerValue<Conversation> {
   readonly isUnfinished: ReadonlySignal<boolean>
   /** The sum of the usage of all turns; of a running turn, the part that is known. */
   readonly usage: ReadonlySignal<TurnUsage | undefined>
+
+  /** Where the user reads in the log; undefined at its end, which is followed. */
+  place: LogPlace | undefined
 
   #waiting: TurnNews[] = []
   /** How long the page took to show the last pieces, in milliseconds. */

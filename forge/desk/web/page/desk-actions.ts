@@ -59,7 +59,7 @@ const withOperation = (action: string, operation?: string) =>
 
 function goTo(page: Page, index: number): void {
   page.active.value = index
-  page.wantFocus()
+  page.wantFocusBack()
 }
 
 export const deskActions = {

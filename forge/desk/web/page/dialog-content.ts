@@ -75,6 +75,8 @@ export type DialogContent =
       words: string[]
       list: string[]
       buttons: { words: string; look: string; run: () => Promise<void> }[]
+      /** Called with a letter, a space before Tab, or Backspace, which was meant for the field behind the dialog. */
+      type: (key: string) => void
     }
   /** A tool of the shown branch, for review before it may run. */
   | { kind: 'approval'; path: string }

@@ -31,8 +31,8 @@ const LANE_AT_26 = 14
 export const LANE_INSET_PX = 14
 /**
  * The least and the greatest width of the lanes' column, in pixels. In between, the column is as wide as most rows of
- * the first view need, and at least as the first six lanes need. Lanes that do not fit share a track at the column's
- * edge; panning shows them.
+ * the first view need, and at least as the first six lanes need. Of lanes that do not fit, the commits are at the
+ * column's edge; panning shows the lanes.
  */
 const [NARROWEST, WIDEST] = [44, 132]
 const LANES_WITH_ROOM = 6
@@ -42,7 +42,8 @@ const ROWS_WITH_LANES_SHARE = 0.75
 const COLUMNS = [
   [980, 324],
   [560, 200],
-  [0, 70],
+  [320, 70],
+  [0, 16],
 ] as const
 /** The labels of a row take at most this width, and half of the subject's, in pixels: see graph.css. */
 const MAX_LABELS_WIDTH = 420
@@ -109,6 +110,8 @@ export class GraphState {
   readonly pan = signal(0)
   /** Increases when rows have arrived. */
   readonly version = signal(0)
+  /** Increases when refs may have moved, also while the graph is hidden. */
+  readonly moves = signal(0)
   /** The rows that match the search; undefined without a search. */
   readonly found = signal<{ rows: { row: number; oid: string }[]; isCut: boolean } | undefined>(undefined)
   readonly isFinding = signal(false)
@@ -160,8 +163,8 @@ export class GraphState {
   /** The number of shown views outside the graph that show labels. */
   #refsViews = 0
   #search = 0
-  /** The row from which Shift extends the selection. */
-  #anchor: number | undefined
+  /** The commit from which Shift extends the selection, with its row. */
+  #anchor: { row: number; oid: string | undefined } | undefined
 
   constructor(page: Desk) {
     this.#page = page
@@ -209,7 +212,9 @@ export class GraphState {
   hear(news: News): void {
     if (news.say === 'progress') this.progress.value = news.words
     const isOfBranch = news.say === 'branch' && !news.isOfDrafts
-    if (isOfBranch || news.say === 'saved' || news.say === 'repository') this.touch()
+    if (!isOfBranch && news.say !== 'saved' && news.say !== 'repository') return
+    this.moves.value++
+    this.touch()
   }
 
   /**
@@ -248,6 +253,7 @@ export class GraphState {
         this.#refs.refresh(),
         this.#fill(),
         this.#keepSelected(isFiltered),
+        this.#keepAnchor(),
         this.#keepInPlace(anchor, top),
       ])
       const problem = this.#refs.problem.peek()
@@ -259,7 +265,7 @@ export class GraphState {
       if (!this.isSelectedHidden) await this.#need(this.selected.peek().row)
       // A row that was selected while the rows were loaded is at its place in the old list.
       const { row, oid } = this.selected.peek()
-      if (this.rowAt(row)?.oid !== oid) await this.#keepSelected(isFiltered)
+      if (this.rowAt(row)?.oid !== oid) await Promise.all([this.#keepSelected(isFiltered), this.#keepAnchor()])
     } catch (error) {
       this.#complain(error)
     }
@@ -330,19 +336,20 @@ export class GraphState {
     const oid = this.rowAt(row)?.oid
     if (oid === undefined || !several.delete(oid)) this.#addTo(several, row)
     this.#activate(row)
-    this.#anchor = row
+    this.#anchor = { row, oid }
     this.several.value = several
   }
 
   /** Selects all rows from the one that was selected without Shift to this one. */
   async extendTo(row: number): Promise<void> {
-    const { row: before } = this.selected.peek()
-    const anchor = this.#anchor ?? Math.max(0, before)
+    const { row: before, oid } = this.selected.peek()
+    const anchor = this.#anchor ?? { row: Math.max(0, before), oid }
+    const { row: from } = anchor
     const to = Math.max(0, Math.min(row, this.count - 1))
-    const last = to < anchor ? Math.max(to, anchor - MAX_SELECTED + 1) : Math.min(to, anchor + MAX_SELECTED - 1)
+    const last = to < from ? Math.max(to, from - MAX_SELECTED + 1) : Math.min(to, from + MAX_SELECTED - 1)
     this.#activate(last)
     this.#anchor = anchor
-    const [first, end] = [Math.min(anchor, last), Math.max(anchor, last)]
+    const [first, end] = [Math.min(from, last), Math.max(from, last)]
     for (let chunk = Math.floor(first / CHUNK); chunk * CHUNK <= end; chunk++) await this.#need(chunk * CHUNK)
     // The selection was changed again while rows were loaded.
     if (this.selected.peek().row !== last || this.#anchor !== anchor) return
@@ -493,6 +500,15 @@ export class GraphState {
       this.selected.value = { ...before, row: next }
       if (next !== HIDDEN && before.row !== HIDDEN) this.#moveSeveral(next - before.row)
     }
+  }
+
+  /** Keeps the same commit as the one from which Shift extends the selection. */
+  async #keepAnchor(): Promise<void> {
+    const anchor = this.#anchor
+    if (anchor?.oid === undefined) return
+    const { row } = await this.#page.connection.ask('graph place', { filter: this.filter.peek(), name: anchor.oid })
+    if (this.#anchor !== anchor) return
+    this.#anchor = row === undefined || row === null ? undefined : { ...anchor, row }
   }
 
   /** Moves the rows of the selected commits by the rows that came above them: their order is that of the rows. */

@@ -45,6 +45,9 @@ export function keptText(key: string): string {
   return text
 }
 
+/** Whether {@link keptText} has a text that only another window was writing. */
+export const isOfOtherWindow = (key: string): boolean => kept(key, inWindow) === '' && kept(key) !== ''
+
 /** Gives the texts of a key another one. The first window that does so moves the text that is kept for all. */
 export function moveText(from: string, to: string): void {
   const own = ownTexts.get(from)

@@ -1,22 +1,26 @@
 /** A merge, rebase or cherry-pick that waits in a branch for its conflicts to be resolved. */
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
 import * as v from 'valibot'
-import type { ConflictFile, Merging } from '../../contract/merging.ts'
+import type { ConflictFile, Merging, MergingFile } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
 import { FocusWish } from '../ui/focus.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
-import { keepText, keptText, parsedAs } from './kept.ts'
+import { isOfOtherWindow, keepText, keptText, parsedAs } from './kept.ts'
 import { mergedMessage } from './merged-messages.ts'
 import { textKey } from './texts-of-places.ts'
+import { holdLock, isLocked } from './window-locks.ts'
 
 /** Delay after a change before the state is loaded again, in milliseconds. */
 const ASK_AFTER_MS = 120
 /** The time from one sending of the message to the next while it is typed, in milliseconds. */
 const SEND_AFTER_MS = 300
 
-/** What the browser keeps of a message: the merged commit that it is for, and the message that it was made of. */
-const Kept = v.object({ theirs: v.string(), before: v.string(), message: v.string() })
+/**
+ * What the browser keeps of a message: the merged commit that it is for, the message that it was made of, and the one
+ * that was sent last without an answer.
+ */
+const Kept = v.object({ theirs: v.string(), before: v.string(), sent: v.optional(v.string()), message: v.string() })
 type Kept = v.InferOutput<typeof Kept>
 
 /** The merge that waits in a tab's branch; the value is null if none does. */
@@ -29,6 +33,12 @@ export class MergingState extends ServerValue<Merging | null> {
   #before = ''
   /** Whether the server may not have {@link message} yet: no other one replaces it here until then. */
   #isUnsent = false
+  /** The message that was sent last, until it is answered: the server may have it. */
+  #sent: string | undefined
+  /** What the browser had kept of the message when the merge was loaded first. */
+  #kept: Kept | undefined
+  /** Releases the lock by which other windows know that this one has an unsent message. */
+  #release: (() => void) | undefined
   #sendTimer: ReturnType<typeof setTimeout> | undefined
   /** Resolves when the message that is being sent has arrived, with all that was typed by then. */
   #sending: Promise<void> | undefined
@@ -51,7 +61,7 @@ export class MergingState extends ServerValue<Merging | null> {
   #branch: string | undefined
   /**
    * What the loaded sides of conflicts belong to: a merge at another commit has other sides, and so has a file while
-   * its draft is in conflict.
+   * its draft is in conflict, and when that becomes another conflict, as by an undo.
    */
   #step = ''
   /** The commit that is merged. */
@@ -67,12 +77,24 @@ export class MergingState extends ServerValue<Merging | null> {
   }
 
   async #askNow(): Promise<Merging | null> {
-    return this.#branch === undefined ? null : await this.#connection.ask('merging', { branch: this.#branch })
+    if (this.#branch === undefined) return null
+    const merging = await this.#connection.ask('merging', { branch: this.#branch })
+    if (merging && merging.theirsCommit !== this.#theirs) this.#kept = await this.#findKept()
+    return merging
+  }
+
+  /** The message that the browser keeps. That of another window which exists is left to it: it sends what it has. */
+  async #findKept(): Promise<Kept | undefined> {
+    const isOfOther = isOfOtherWindow(this.#messageKey)
+    // Read before it is asked for the lock, which a window takes with the first key.
+    const text = keptText(this.#messageKey)
+    return isOfOther && (await isLocked(this.#messageKey)) ? undefined : parsedAs(Kept, text)
   }
 
   /** Follows the branch to its new name. `place`: as in the constructor. */
   moveTo(at: At, place: string): void {
     this.#branch = branchIn(at)
+    this.#releaseLock()
     this.#messageKey = textKey('message of a merge in', place)
     // An answer about the old name could be that no merge waits there.
     this.stop()
@@ -90,6 +112,7 @@ export class MergingState extends ServerValue<Merging | null> {
   writeMessage(message: string | undefined): void {
     this.#message.value = message
     this.#isUnsent = message !== undefined
+    if (message === undefined) this.#sent = undefined
     this.#keepMessage()
     if (message === undefined) return
     // Does not wait for a pause in typing: another window may finish the merge meanwhile.
@@ -102,8 +125,17 @@ export class MergingState extends ServerValue<Merging | null> {
 
   /** Keeps the message in the browser while the server may not have it. */
   #keepMessage(): void {
-    const kept: Kept = { theirs: this.#theirs, before: this.#before, message: this.#message.peek() ?? '' }
+    const [theirs, before, sent] = [this.#theirs, this.#before, this.#sent]
+    const message = this.#message.peek() ?? ''
+    const kept: Kept = { theirs, before, message, ...(sent !== undefined && { sent }) }
     keepText(this.#messageKey, this.#isUnsent ? JSON.stringify(kept) : '')
+    if (this.#isUnsent) this.#release ??= holdLock(this.#messageKey)
+    else this.#releaseLock()
+  }
+
+  #releaseLock(): void {
+    this.#release?.()
+    this.#release = undefined
   }
 
   /**
@@ -121,27 +153,34 @@ export class MergingState extends ServerValue<Merging | null> {
 
   async #sendUntilKept(): Promise<void> {
     for (;;) {
-      const [branch, theirs, before, message] = [this.#branch, this.#theirs, this.#before, this.#message.peek()]
-      if (message === undefined || !this.#isUnsent || branch === undefined || theirs === '') return
+      const [branch, theirs, before, wanted] = [this.#branch, this.#theirs, this.#before, this.#message.peek()]
+      if (wanted === undefined || !this.#isUnsent || branch === undefined || theirs === '') return
+      // A message whose answer was lost is sent again first: what was typed since may be made of it, or of `before`.
+      const message = this.#sent ?? wanted
+      this.#sent = message
+      this.#keepMessage()
       const { message: kept } = await this.#connection.ask('keep merging message', { branch, theirs, before, message })
       const typed = this.#message.peek()
       // Another commit is merged by now, or the message was used.
-      if (kept === undefined || typed === undefined || theirs !== this.#theirs) return
+      if (theirs !== this.#theirs) return
+      this.#sent = undefined
+      if (kept === undefined || typed === undefined) return
       if (kept !== message) {
-        this.#mergeMessage(kept, typed)
+        this.#mergeMessage(kept, message, typed)
         continue
       }
       this.#before = kept
-      // What was typed meanwhile is sent soon.
       this.#isUnsent = typed !== kept
       this.#keepMessage()
-      return
+      // What was typed meanwhile is sent soon.
+      if (message === wanted) return
     }
   }
 
-  /** Merges what was typed here with what another window has made of the same message. */
-  #mergeMessage(theirs: string, typed: string): void {
-    const { text, hasBoth } = mergedMessage(this.#before, theirs, typed)
+  /** Merges what was typed here with what another window has made of the same message, or of the one that was sent. */
+  #mergeMessage(theirs: string, sent: string, typed: string): void {
+    const hasSent = mergedMessage(this.#before, theirs, sent).text === theirs
+    const { text, hasBoth } = mergedMessage(hasSent ? sent : this.#before, theirs, typed)
     this.#before = theirs
     this.#message.value = text
     this.#keepMessage()
@@ -184,7 +223,8 @@ export class MergingState extends ServerValue<Merging | null> {
   }
 
   protected override take(merging: Merging | null): void {
-    const ofDrafts = merging?.files.flatMap(({ path, isOfDraft }) => (isOfDraft ? [path] : [])) ?? []
+    const isOfDraft = (file: MergingFile) => file.isOfDraft || file.marked !== undefined
+    const ofDrafts = merging?.files.filter(isOfDraft).map(({ path, marked }) => [path, marked]) ?? []
     const step = merging ? JSON.stringify([merging.oursCommit, merging.theirsCommit, ...ofDrafts]) : ''
     if (step !== this.#step) {
       this.#step = step
@@ -193,9 +233,9 @@ export class MergingState extends ServerValue<Merging | null> {
     // A message is that of one merged commit, also when the merge is made anew.
     if (merging && merging.theirsCommit !== this.#theirs) {
       this.#theirs = merging.theirsCommit
-      const kept = parsedAs(Kept, keptText(this.#messageKey))
-      const own = kept?.theirs === this.#theirs ? kept : undefined
+      const own = this.#kept?.theirs === this.#theirs ? this.#kept : undefined
       this.#before = own?.before ?? merging.message
+      this.#sent = own?.sent
       this.writeMessage(own?.message)
     } else if (merging && !this.#isUnsent && merging.message !== this.#message.peek()) {
       this.#before = merging.message
@@ -213,7 +253,9 @@ export class MergingState extends ServerValue<Merging | null> {
     if (this.#branch === undefined || this.files.peek().has(path)) return
     try {
       const file = await this.#connection.ask('conflict', { branch: this.#branch, path })
-      if (step === this.#step) this.files.value = new Map(this.files.peek()).set(path, file)
+      // The conflict has become another one meanwhile.
+      if (step !== this.#step) return await this.askFor(path)
+      this.files.value = new Map(this.files.peek()).set(path, file)
     } catch (error) {
       this.problem.value = (error as Error).message
     }

@@ -2,7 +2,7 @@
 import { heldKeys } from '../ui/held-keys.ts'
 import { named } from '../ui/names.ts'
 import type { Page } from './state.ts'
-import { undoButton, untilMore } from './undo.ts'
+import { undoOfLast } from './undo.ts'
 
 /** A branch of a remote, as last fetched. `words`: its name with the remote's. */
 export interface RemoteBranch {
@@ -32,12 +32,11 @@ export async function switchTo(page: Page, { ref, name, words, tip }: RemoteBran
   const keys = heldKeys.hold()
   try {
     if (isNew) {
-      const lasts = untilMore(page)
       await page.connection.ask('new branch', { branch: name, from: tip, tracks: ref })
-      page.tell({ title: `Created ${named(name)}, which tracks ${named(words)}`, lasts, actions: [undoButton(page)] })
+      page.tell({ title: `Created ${named(name)}, which tracks ${named(words)}`, ...undoOfLast(page) })
     }
     page.open({ kind: 'branch', branch: name })
-    page.wantFocus()
+    page.wantFocusBack()
     keys.release()
   } finally {
     keys.forget()

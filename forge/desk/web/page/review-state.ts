@@ -61,9 +61,12 @@ export const byKind = (changes: readonly Change[]): { code: Change[]; conversati
   conversation: changes.filter(({ path }) => isOfForge(path)),
 })
 
-/** The blob that a file is compared with. */
-const beforeOf = (changes: readonly Change[] | undefined, path: string): string | undefined =>
-  changes?.find(change => change.path === path)?.before?.oid
+/** A comment. `shownAt`: the number of its line in the shown version; undefined where that has no such line. */
+export type ShownComment = Comment & { shownAt?: number | undefined }
+
+/** The blob that a review shows as one version of a commented file. */
+const blobOf = (changes: readonly Change[] | undefined, { path, side }: Comment): string | undefined =>
+  changes?.find(change => change.path === path)?.[side]?.oid
 
 /** The value is the list of changed files, those of the conversation with the AI last. */
 export class ReviewState extends ServerValue<Change[]> {
@@ -87,7 +90,7 @@ export class ReviewState extends ServerValue<Change[]> {
    * If the base contains all commits of the branch: the merge commit that brought them into the base, if there is one.
    */
   readonly containedBy = signal<Containment | undefined>(undefined)
-  readonly comments: ServerValue<Comment[]>
+  readonly comments: ServerValue<ShownComment[]>
   /** The comment that is being written. */
   readonly draft: CommentDraft
   /** Whether the files of the conversation with the AI are shown: they are no code, and folded at first. */
@@ -121,7 +124,7 @@ export class ReviewState extends ServerValue<Change[]> {
     this.#named = signal(at)
     this.draft = new CommentDraft(place)
     this.comments = new ServerValue(async () => {
-      const comments = await this.#followBefore(await page.connection.ask('comments', { at: this.#at }))
+      const comments = await this.#followLines(await page.connection.ask('comments', { at: this.#at }))
       // An answer that is being written goes along with its comment.
       this.draft.keepFocus?.()
       return comments
@@ -222,8 +225,8 @@ export class ReviewState extends ServerValue<Change[]> {
     return to === undefined || to === from ? undefined : { from, to }
   }
 
-  /** Finds the lines of comments on the version that is compared with, which changes with the comparison. */
-  async #followBefore(comments: readonly Comment[]): Promise<Comment[]> {
+  /** Finds the lines of comments in the two versions that are shown, which change with the comparison. */
+  async #followLines(comments: readonly Comment[]): Promise<ShownComment[]> {
     const changes = this.latest.peek()
     const texts = new Map<string, Promise<readonly string[] | undefined>>()
     const linesOf = (oid: string) => {
@@ -231,16 +234,17 @@ export class ReviewState extends ServerValue<Change[]> {
       texts.set(oid, lines)
       return lines
     }
-    const followed = comments.map(async (comment): Promise<Comment> => {
-      const { line: _, ...rest } = comment
-      const oid = comment.side === 'before' ? beforeOf(changes, comment.path) : undefined
+    const followed = comments.map(async (comment): Promise<ShownComment> => {
+      const { line, ...rest } = comment
+      const oid = blobOf(changes, comment)
       const lines = oid === undefined ? undefined : await linesOf(oid)
-      if (!lines) return comment
-      const line = nearestLine(lines, comment.madeAt, comment.text)
-      return { ...rest, ...(line !== undefined && { line }) }
+      const shownAt = lines ? nearestLine(lines, line ?? comment.madeAt, comment.text) : line
+      // The server knows the lines of the branch, and not those that the branch is compared with.
+      const known = comment.side === 'after' ? line : shownAt
+      return { ...rest, ...(known !== undefined && { line: known }), shownAt }
     })
     const all = await Promise.all(followed)
-    return this.latest.peek() === changes ? all : await this.#followBefore(comments)
+    return this.latest.peek() === changes ? all : await this.#followLines(comments)
   }
 
   /** The lines of a blob; undefined if it is no text. */
@@ -263,7 +267,7 @@ export class ReviewState extends ServerValue<Change[]> {
       }
       super.take(changes)
     })
-    const isMoved = ({ side, path }: Comment) => side === 'before' && beforeOf(before, path) !== beforeOf(changes, path)
+    const isMoved = (comment: Comment) => blobOf(before, comment) !== blobOf(changes, comment)
     if (this.comments.latest.peek()?.some(isMoved)) void this.comments.refresh()
   }
 

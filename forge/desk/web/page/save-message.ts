@@ -2,36 +2,28 @@
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { keepText, keptText } from './kept.ts'
 import { textKey } from './texts-of-places.ts'
-
-/** The channel on which the windows of a browser tell each other the messages that saves have used. */
-const CHANNEL = 'used commit messages'
-
-interface Used {
-  place: string
-  message: string
-}
+import { tellUsed } from './used-texts.ts'
 
 export class SaveMessage {
   readonly #text: Signal<string | undefined>
-  #place: string
+  #key: string
+  /** The last use of a message by a save of this window. */
+  #lastUse: { message: string } | undefined
 
   /** `place`: a key that identifies the branch or commit, and its repository. */
   constructor(place: string) {
-    this.#place = place
+    this.#key = textKey('commit message in', place)
     this.#text = signal(keptText(this.#key) || undefined)
   }
 
-  get place(): string {
-    return this.#place
-  }
-
-  get #key(): string {
-    return textKey('commit message in', this.#place)
+  /** The key at which the browser keeps the message. */
+  get key(): string {
+    return this.#key
   }
 
   /** Follows the branch to its new name; what the browser keeps has moved already. */
   moveTo(place: string): void {
-    this.#place = place
+    this.#key = textKey('commit message in', place)
   }
 
   /** The edited message, kept in the browser until it is used; undefined: the server's. */
@@ -44,12 +36,21 @@ export class SaveMessage {
     keepText(this.#key, message ?? '')
   }
 
+  /**
+   * Fixes the current message for a save, which may run later. Returns a function that gives the message; undefined if
+   * an earlier save has used it meanwhile.
+   */
+  forSave(): () => string | undefined {
+    const message = this.#text.peek()?.trim()
+    const before = this.#lastUse
+    return () => (this.#lastUse !== before && this.#lastUse?.message === message ? undefined : message)
+  }
+
   /** Called when a save has used a message: it is dropped in all windows, but not what was typed in one since. */
   used(message: string): void {
+    this.#lastUse = { message }
     this.drop(message)
-    const channel = new BroadcastChannel(CHANNEL)
-    channel.postMessage({ place: this.#place, message } satisfies Used)
-    channel.close()
+    tellUsed(this.#key, message)
   }
 
   /** Drops a message, unless another one is being written. */
@@ -60,15 +61,5 @@ export class SaveMessage {
   /** Takes the message that the browser keeps, unless another one is being written. */
   restore(): void {
     this.#text.value ??= keptText(this.#key) || undefined
-  }
-}
-
-/** Drops each message that another window has used. `messages`: those of the open branches. */
-export function dropUsedMessages(messages: () => SaveMessage[]): void {
-  new BroadcastChannel(CHANNEL).onmessage = ({ data }: MessageEvent<Used>) => {
-    const open = messages().find(({ place }) => place === data.place)
-    // The browser keeps the message of a branch without a tab, too.
-    const message = open ?? new SaveMessage(data.place)
-    message.drop(data.message)
   }
 }

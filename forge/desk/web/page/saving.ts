@@ -13,7 +13,7 @@ import { shownDraft, showWithDraft } from './draft-tabs.ts'
 import { SaveMessage } from './save-message.ts'
 import { CHECKOUT, type Page, type Tab } from './state.ts'
 import { placeIn } from './texts-of-places.ts'
-import { undoButton, untilMore } from './undo.ts'
+import { undoOfLast } from './undo.ts'
 
 export type Paths = string[] | 'all'
 
@@ -83,11 +83,11 @@ async function saveAllWith(page: Page, typed: SaveMessage, branch: string): Prom
  * gives whether a commit was made.
  */
 function savingNow(page: Page, typed: SaveMessage, branch: string, paths: Paths): () => Promise<boolean> {
-  const message = typed.text.peek()?.trim()
+  const messageNow = typed.forSave()
   const ends = filesOf(page, branch, paths).map(file => file.markForSave())
   return async () => {
     try {
-      return await saveBegun(page, { typed, message, branch, paths })
+      return await saveBegun(page, { typed, message: messageNow(), branch, paths })
     } finally {
       for (const end of ends) end()
     }
@@ -240,9 +240,8 @@ function draftsElsewhereContent(
  */
 export async function moveDrafts(page: Page, branch: string, to: string, move: () => Promise<Gone>): Promise<void> {
   await settle(page, branch, 'all')
-  const lasts = untilMore(page)
   const draft = shownDraft(page, branch)
   page.closeFiles(branch, await move())
-  showWithDraft(page, to, draft)
-  page.tell({ title: `Moved the drafts of ${named(branch)} to ${named(to)}`, lasts, actions: [undoButton(page)] })
+  await showWithDraft(page, to, draft)
+  page.tell({ title: `Moved the drafts of ${named(branch)} to ${named(to)}`, ...undoOfLast(page) })
 }

@@ -78,13 +78,23 @@ function applyStyles(values: SettingValues): void {
     if (value === undefined) style.removeProperty(name)
     else style.setProperty(name, value)
   }
-  set('--font-code', family ? `${family}, ui-monospace, monospace` : undefined)
+  set('--font-code', family ? [...fontsIn(family), 'ui-monospace', 'monospace'].join(', ') : undefined)
   set('--editor-size', size === undefined ? undefined : `${size}px`)
   const { 'editor.lineHeight': ratio = USUAL_LINE_HEIGHT_PX / USUAL_FONT_SIZE_PX } = values
   const isSet = size !== undefined || values['editor.lineHeight'] !== undefined
   set('--lh-code', isSet ? `${Math.round((size ?? USUAL_FONT_SIZE_PX) * ratio)}px` : undefined)
   const { 'editor.tabSize': tabSize } = values
   set('--tab-size', tabSize === undefined ? undefined : String(tabSize))
+}
+
+/**
+ * The names of a list of fonts, as CSS takes them: one that is no identifier, such as `0xProto`, is quoted. A name that
+ * CSS does not take would make each style with the list invalid.
+ */
+function fontsIn(family: string): string[] {
+  const names = family.split(',').map(name => name.trim().replace(/^["']|["']$/g, ''))
+  const isTaken = (name: string) => CSS.supports('font-family', `${name}, monospace`)
+  return names.filter(name => name !== '').map(name => (isTaken(name) ? name : JSON.stringify(name)))
 }
 
 /** How a setting is shown: its name, what it does, and its default. */
@@ -110,13 +120,13 @@ export const DESCRIBED: Record<SettingKey, Described> = {
     usual: undefined,
   },
   'editor.fontSize': {
-    label: 'Font size of the editor',
-    words: 'In pixels.',
+    label: 'Font size of code',
+    words: 'In pixels: in the editor, the review and the previews.',
     control: { least: 8, most: 32, step: 1 },
     usual: USUAL_FONT_SIZE_PX,
   },
   'editor.lineHeight': {
-    label: 'Line height of the editor',
+    label: 'Line height of code',
     words: 'As a multiple of the font size.',
     control: { least: 1, most: 3, step: 0.1 },
     usual: 1.5,

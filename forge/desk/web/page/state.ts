@@ -8,10 +8,10 @@ import type { News } from '../../contract/news.ts'
 import { pathAfter } from '../../contract/paths.ts'
 import type { At, Gone } from '../../contract/values.ts'
 import { OpenFile, type Position } from '../editor/open-file.ts'
-import { FocusPlaces, FocusWish } from '../ui/focus.ts'
+import { FieldInUse, FocusPlaces, FocusWish } from '../ui/focus.ts'
 import type { MenuContent, Offer } from '../ui/menu-content.ts'
 import { named } from '../ui/names.ts'
-import { Connection } from '../ui/socket.ts'
+import { Connection, NotConnected } from '../ui/socket.ts'
 import { ComposerState } from './composer-state.ts'
 import { ConversationState } from './conversation-state.ts'
 import type { CopiedFiles } from './copied-files.ts'
@@ -19,6 +19,7 @@ import type { DialogContent } from './dialog-content.ts'
 import { DialogTexts } from './dialog-texts.ts'
 import { ForkliftState } from './forklift-state.ts'
 import { GraphState } from './graph-state.ts'
+import { HistoryState } from './history-state.ts'
 import { keep, kept as keptInBrowser } from './kept.ts'
 import { MergingState } from './merging-state.ts'
 import { OpenFiles, placeOf } from './open-files.ts'
@@ -55,6 +56,9 @@ export function paneKey(pane: Pane): string {
 
 const CHAT: Pane = { kind: 'chat' }
 
+/** What is kept of a tab: its files and views, and where the cursor is in them. */
+export type TabLayout = Layout['tabs'][number]
+
 /**
  * The tab of a branch or a commit. It stays the same when its branch is renamed, and is the key of the components that
  * show it: they keep their elements, and so the focus and what is being typed.
@@ -82,6 +86,8 @@ export class Tab {
   readonly positions: Map<string, Position>
   /** Requests the focus for the editor of the shown file. */
   readonly focusWish = new FocusWish()
+  /** The label of the text field that had the focus when the tab was left, if one had it. */
+  leftField: string | undefined
   /** The commit of the branch up to which the files that were not shown yet have followed renames. */
   followedTo: string | undefined
   /** Whether they were looked for when the tab was shown first. */
@@ -92,13 +98,16 @@ export class Tab {
   readonly recentlyClosed = signal<readonly ClosedPane[]>([])
   /** The panes that operations of this window have closed, by the operation. */
   readonly #closed = new Map<string, ClosedPanes>()
-  /** The number of the shown history: the key of its component, which stays the same when its file is renamed. */
-  historyNumber = 0
+  /** The shown history: the key of its component, which stays the same when its file is renamed. */
+  history: HistoryState
   /** The keys of the panes that were shown, the last one at the end. */
   readonly #shown = new Set<string>()
+  readonly #page: Page
 
-  constructor(page: Page, at: At, kept?: Layout['tabs'][number]) {
+  constructor(page: Page, at: At, kept?: TabLayout) {
+    this.#page = page
     this.#at = signal(at)
+    this.history = this.#newHistory()
     this.tree = new Tree(page.connection, at, kept?.folders ?? [])
     this.search = new TextSearch(page.connection, at, kept?.search, () => {
       const { at } = this
@@ -183,7 +192,7 @@ export class Tab {
     const key = paneKey(pane)
     const there = this.panes.peek().find(other => paneKey(other) === key)
     batch(() => {
-      if (pane.kind === 'history' && !isSameHistory(pane, there)) this.historyNumber++
+      if (pane.kind === 'history' && !isSameHistory(pane, there)) this.history = this.#newHistory()
       if (!there) this.panes.value = [...this.panes.peek(), pane]
       else if (pane.kind === 'history') {
         this.panes.value = this.panes.peek().map(other => (other.kind === 'history' ? pane : other))
@@ -191,6 +200,10 @@ export class Tab {
       this.#activate(key)
       if (pane.kind === 'file') this.tree.reveal(pane.path)
     })
+  }
+
+  #newHistory(): HistoryState {
+    return new HistoryState(this.#page, () => this.at)
   }
 
   /** Shows a pane in the half with the focus, or moves the focus to the half that shows it. */
@@ -217,15 +230,17 @@ export class Tab {
     return key === undefined ? undefined : this.panes.value.find(pane => paneKey(pane) === key)
   }
 
-  /** What a split would show in the right half: the shown file once more; of other panes, the last file. */
-  get nextHalf(): Pane | undefined {
-    const { pane } = this
-    return pane.kind === 'file' ? pane : this.panes.value.findLast(({ kind }) => kind === 'file')
+  /** The shown file, or else the open one that was shown last. */
+  get lastFile(): Pane | undefined {
+    const files = this.panes.value.filter(({ kind }) => kind === 'file')
+    const keys = files.map(paneKey)
+    const last = [...keys, ...this.#shown].findLast(key => keys.includes(key))
+    return files.find(pane => paneKey(pane) === last)
   }
 
-  /** Splits the editor: the shown pane stays on the left, and the right half gets the focus. */
+  /** Splits the editor: the shown pane stays on the left, and the right half gets the focus and the last file. */
   splitRight(): void {
-    const next = this.nextHalf
+    const next = this.lastFile
     if (!next) return
     batch(() => {
       this.split.value = { key: this.active.peek(), isRight: false }
@@ -447,7 +462,7 @@ function isSameHistory(one: Pane, other: Pane | undefined): boolean {
 }
 
 /** The panes of a kept tab, in their order. */
-function panesOf(kept: Layout['tabs'][number] | undefined): Pane[] {
+function panesOf(kept: TabLayout | undefined): Pane[] {
   const panes: Pane[] = [CHAT, ...(kept?.files ?? []).map(({ path }): Pane => ({ kind: 'file', path }))]
   for (const { at, kind, path, lines } of kept?.views ?? [])
     panes.splice(at, 0, kind === 'history' ? { kind, path, ...(lines && { lines }) } : { kind })
@@ -465,7 +480,7 @@ function viewsOf(panes: readonly Pane[]): ViewLayout[] {
 }
 
 /** The places in the files of a kept tab; of a file in both halves of a split, both. */
-function keptPositions(kept: Layout['tabs'][number] | undefined): Map<string, Position> {
+function keptPositions(kept: TabLayout | undefined): Map<string, Position> {
   const { files = [], split, active } = kept ?? {}
   const { firstLine, cursor, cursorLine } = split ?? {}
   const other = split?.path === active && cursor !== undefined ? { firstLine, cursor, cursorLine } : undefined
@@ -556,6 +571,7 @@ export class Page {
   readonly dialogTexts = new DialogTexts()
   /** Requests the focus for the content in the middle. */
   readonly focusWish = new FocusWish()
+  readonly fieldInUse = new FieldInUse()
   readonly isWrapped = signal(false)
   /** Whether the previews of files that have one are shown beside their text. */
   readonly isPreviewed = signal(false)
@@ -565,6 +581,8 @@ export class Page {
   readonly isBlamed = signal(false)
   /** The saves that run or are queued, by branch. */
   readonly saves = new Saves()
+  /** The commit of the last save of each branch, in any window, since the page was loaded. */
+  readonly savedLast = signal<ReadonlyMap<string, string>>(new Map())
   /** Whether the chat stands beside the editor when there is room. */
   readonly isDocked = signal(keptInBrowser(DOCKED) !== '')
   readonly #wide = matchMedia(WIDE)
@@ -582,8 +600,9 @@ export class Page {
   readonly #typedTimers = new Map<string, ReturnType<typeof setTimeout>>()
   readonly tab = computed(() => this.tabs.value[this.active.value])
   #lastTab: Tab | undefined
+  #shownTab: Tab | undefined
   /** The closed tabs of branches that the user has deleted in this window, by branch. */
-  readonly #deletedTabs = new Map<string, { index: number; isShown: boolean; layout: Layout['tabs'][number] }>()
+  readonly #deletedTabs = new Map<string, { index: number; isShown: boolean; layout: TabLayout }>()
   readonly forklift = new ForkliftState(this.connection)
   readonly tasks = new TasksState(this.connection)
   readonly graph = new GraphState(this)
@@ -685,6 +704,16 @@ export class Page {
   }
 
   /**
+   * Moves the focus to where it was when the shown tab was left: to a text field, such as the message that was being
+   * written, or else to the content. What is typed on must not end up in the code.
+   */
+  wantFocusBack(): void {
+    const tab = this.tab.peek()
+    this.focusWish.make(tab?.leftField)
+    if (tab) tab.leftField = undefined
+  }
+
+  /**
    * Called where an action moves the focus: neither an editor that is still loading nor the content takes it from
    * there.
    */
@@ -709,6 +738,7 @@ export class Page {
   close(tab: Tab): void {
     const index = this.tabs.peek().indexOf(tab)
     if (index < 0) return
+    const wasShown = this.tab.peek() === tab
     for (const pane of tab.panes.peek()) {
       if (pane.kind === 'file') this.files.close(tab.at, pane.path)
     }
@@ -717,14 +747,24 @@ export class Page {
       const active = this.active.peek()
       if (active > index || active >= this.tabs.peek().length) this.active.value = active - 1
     })
+    if (wasShown) this.wantFocusBack()
   }
 
-  /** Closes the tab of a branch that the user has deleted; {@link reopen} brings it back. */
-  closeDeleted(branch: string): void {
+  /** The tab of a branch, as the layout keeps it; undefined where none is open. */
+  tabLayoutOf(branch: string): TabLayout | undefined {
     const tab = this.#tabOf(branch)
-    if (!tab) return
+    return tab && this.#layoutOf(tab)
+  }
+
+  /**
+   * Closes the tab of a branch that the user has deleted; {@link reopen} brings it back. `layout`: the tab before the
+   * deletion, which takes the drafts out of its files, and moves the cursors with that.
+   */
+  closeDeleted(branch: string, layout = this.tabLayoutOf(branch)): void {
+    const tab = this.#tabOf(branch)
+    if (!tab || !layout) return
     const index = this.tabs.peek().indexOf(tab)
-    this.#deletedTabs.set(branch, { index, isShown: this.active.peek() === index, layout: this.#layoutOf(tab) })
+    this.#deletedTabs.set(branch, { index, isShown: this.active.peek() === index, layout })
     this.close(tab)
   }
 
@@ -894,7 +934,8 @@ export class Page {
   ): void {
     if (news.topic !== undefined) this.solved(news.topic, news.branch)
     this.toast.value = { ...news, tone, place: untracked(() => this.place) }
-    this.spoken.value = news.title
+    const { title, words } = news
+    this.spoken.value = words === undefined ? title : `${title.replace(/\.$/, '')}. ${words}`
   }
 
   notify(notice: Notice): void {
@@ -931,12 +972,16 @@ export class Page {
   /** Shows a notice with an error. */
   complain(error: unknown, { branch, topic, lasts }: Partial<Pick<Notice, 'branch' | 'topic' | 'lasts'>> = {}): void {
     const title = error instanceof Error ? error.message : String(error)
+    const { isUp, breaks } = this.connection
+    // Not again the next time that the connection breaks.
+    const untilBack = () => !isUp.value && this.connection.breaks === breaks
+    const condition = error instanceof NotConnected ? untilBack : lasts
     this.notify({
       tone: 'bad',
       title,
       ...(branch === undefined ? { place: untracked(() => this.place) } : { branch }),
       ...(topic === undefined ? {} : { topic }),
-      ...(lasts && { lasts }),
+      ...(condition && { lasts: condition }),
     })
   }
 
@@ -1217,6 +1262,7 @@ export class Page {
     const branches = desk.branches.map(info => (info.name === branch ? { ...info, ...changed } : info))
     batch(() => {
       this.desk.value = { ...desk, branches }
+      this.savedLast.value = new Map(this.savedLast.peek()).set(branch, commit)
       this.spoken.value = `Saved → ${commit.slice(0, 8)}`
     })
   }
@@ -1256,6 +1302,9 @@ export class Page {
 
   #showActive(): void {
     const tab = this.tab.value
+    // The page still shows the tab that is left.
+    if (this.#shownTab && this.#shownTab !== tab) this.#shownTab.leftField = this.fieldInUse.label
+    this.#shownTab = tab
     if (!tab) return
     this.#lastTab = tab
     this.need(tab)
@@ -1325,7 +1374,7 @@ export class Page {
     else if (wasWaiting) send()
   }
 
-  #layoutOf(tab: Tab): Layout['tabs'][number] {
+  #layoutOf(tab: Tab): TabLayout {
     const paths = tab.panes.peek().flatMap(pane => (pane.kind === 'file' ? [pane.path] : []))
     const key = tab.active.peek()
     const active = paths.find(path => paneKey({ kind: 'file', path }) === key)

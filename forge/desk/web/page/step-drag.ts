@@ -2,7 +2,7 @@
  * The drag of a commit or branch onto a branch: the outcome at each visible branch, and a preview for the one under the
  * pointer. Only outcomes that are visible are computed.
  */
-import { signal } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 import type { BranchStep, Outlook, Preview, Source } from '../../contract/steps.ts'
 import type { Change } from '../../contract/values.ts'
 import type { Connection } from '../ui/socket.ts'
@@ -20,16 +20,23 @@ export type DropStep = (onto: string) => BranchStep
 
 export interface Dragged {
   source: Source
-  /** What a drop offers, in words. */
-  offer: string
   x: number
   y: number
   /** Whether the drag is by touch: the finger then hides what is below it. */
   isTouch: boolean
 }
 
+/** A branch, or a branch of a remote, with what a drop on it would do. */
+export interface DropTarget {
+  ref: string
+  name: string
+  step: BranchStep
+  /** What the drop offers, in words. */
+  offer: string
+  drop: () => void
+}
+
 export interface Previewed {
-  onto: string
   preview: Preview
   changes: Change[] | undefined
 }
@@ -43,8 +50,10 @@ interface Desk {
 
 export class StepDrag {
   readonly dragged = signal<Dragged | undefined>(undefined)
-  /** The branch under the pointer. */
-  readonly over = signal<string | undefined>(undefined)
+  /** Whether something is dragged. */
+  readonly isOn = computed(() => this.dragged.value !== undefined)
+  /** The target under the pointer. */
+  readonly over = signal<DropTarget | undefined>(undefined)
   /** The outcome of dropping the dragged source on each branch. */
   readonly outlooks = signal<ReadonlyMap<string, Outlook>>(new Map())
   readonly previewed = signal<Previewed | undefined>(undefined)
@@ -102,25 +111,22 @@ export class StepDrag {
     }
   }
 
-  /** Sets the branch under the pointer; undefined for none. */
-  async point(branch: string | undefined): Promise<void> {
-    const source = this.#source
-    const onto = branch === source?.branch ? undefined : branch
-    if (onto === this.over.peek()) return
-    this.over.value = onto
+  /** Sets the target under the pointer; undefined for none. */
+  async point(target: DropTarget | undefined): Promise<void> {
+    if (target?.ref === this.over.peek()?.ref) return
+    this.over.value = target
     this.previewed.value = undefined
-    if (onto === undefined || !source || !this.#stepOnto) return
+    if (!target) return
+    const isStale = () => this.over.peek() !== target
     try {
-      const preview = await this.#page.connection.ask('preview', { step: this.#stepOnto(onto) })
-      const isStale = () => this.over.peek() !== onto || this.#source !== source
+      const preview = await this.#page.connection.ask('preview', { step: target.step })
       if (isStale()) return
-      this.previewed.value = { onto, preview, changes: undefined }
+      this.previewed.value = { preview, changes: undefined }
       const changes = await changesOfPreview(this.#page, preview)
-      if (!isStale()) this.previewed.value = { onto, preview, changes }
+      if (!isStale()) this.previewed.value = { preview, changes }
     } catch (error) {
       const words = error instanceof Error ? error.message : String(error)
-      if (this.over.peek() === onto)
-        this.previewed.value = { onto, preview: { ...NOTHING, is: 'impossible', words }, changes: [] }
+      if (!isStale()) this.previewed.value = { preview: { ...NOTHING, is: 'impossible', words }, changes: [] }
     }
   }
 }

@@ -5,6 +5,7 @@ import { copy, newBranch, type Start } from './actions.ts'
 import { showsConflicts } from './branch-facts.ts'
 import { compareWith } from './comparing.ts'
 import { type Page, type Pane, paneKey, type Tab } from './state.ts'
+import { FOLDER } from './tree.ts'
 
 export interface InTab {
   page: Page
@@ -57,9 +58,10 @@ export const tabActions = {
     label: 'Go to the editor',
     keys: 'Alt+I',
     icon: 'pencil',
-    run: ({ page }) => {
+    isPossible: ({ tab }) => tab.lastFile !== undefined,
+    run: ({ page, tab }) => {
       page.dropFocusWishes()
-      page.places.focus('editor')
+      if (!page.places.focus('editor') && tab.lastFile) page.showHere(tab, tab.lastFile)
     },
   },
   nextFile: {
@@ -84,7 +86,7 @@ export const tabActions = {
     label: 'Split right',
     keys: 'Ctrl+\\',
     icon: 'columns',
-    isPossible: ({ tab }) => tab.split.value === undefined && tab.nextHalf !== undefined,
+    isPossible: ({ tab }) => tab.split.value === undefined && tab.lastFile !== undefined,
     run: ({ tab }) => tab.splitRight(),
   },
   otherHalf: {
@@ -152,9 +154,25 @@ export function showExplorer(page: Page, tab: Tab, act: () => unknown): void {
     return
   }
   if (!panes.isSideShown.peek()) panes.toggle('side')
-  if (isReview) tab.show(tab.panes.peek().findLast(({ kind }) => kind === 'file') ?? { kind: 'chat' })
+  if (isReview) tab.show(tab.lastFile ?? { kind: 'chat' })
   // The explorer is in the page after the next frame.
   requestAnimationFrame(() => requestAnimationFrame(() => act()))
+}
+
+/** Opens a file. A folder is opened in the explorer. */
+export async function openPath(page: Page, tab: Tab, path: string): Promise<void> {
+  // What can't be asked for says why in its tab.
+  const [entry] = await page.connection.ask('entries', { at: tab.at, paths: [path] }).catch(() => [])
+  if (entry?.mode !== FOLDER) {
+    tab.edit(path)
+    return
+  }
+  tab.merging.showsExplorer.value = true
+  showExplorer(page, tab, () => {
+    tab.tree.reveal(path)
+    if (!tab.tree.open.peek().has(path)) tab.tree.toggle(path)
+    page.places.focus('explorer')
+  })
 }
 
 function showIn(page: Page, tab: Tab, pane: Pane): void {

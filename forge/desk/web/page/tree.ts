@@ -34,7 +34,7 @@ const FILTER_DELAY_MS = 80
 /** At most this many files are shown by a filter. */
 const MAX_MATCHES = 500
 
-const FOLDER = '040000'
+export const FOLDER = '040000'
 const LINK = '120000'
 const EXECUTABLE = '100755'
 export const SUBMODULE = '160000'

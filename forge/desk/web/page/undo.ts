@@ -1,11 +1,12 @@
 /** Undo and Redo, for the shown branch or the whole repository. */
-import { untracked } from '@preact/signals'
+import { signal, untracked } from '@preact/signals'
 import type { Operation, Reversed } from '../../contract/branches.ts'
 import type { Fields } from '../../contract/contract.ts'
 import { named } from '../ui/names.ts'
 import { branchOf } from './branch-facts.ts'
 import { shownDraft, showWithDraft } from './draft-tabs.ts'
 import type { Notice, NoticeAction, Page } from './state.ts'
+import { lastMessagesToGiveBack } from './turn-messages.ts'
 
 /**
  * What Undo and Redo would revert here: what a shown notice offers to revert; else the last operation of the shown
@@ -58,8 +59,25 @@ export function redo(page: Page): Promise<void> {
   return redoIn(page, undefined)
 }
 
-/** The button of a notice about an operation of any branch, which is the last one. */
-export const undoButton = (page: Page): NoticeAction => ({ words: 'Undo', key: 'undo', run: () => void undo(page) })
+/** What undoes the operation that has just ended, for its notice, which lasts until there is a later operation. */
+export function undoOfLast(page: Page): { lasts: (page: Page) => boolean; actions: [NoticeAction] } {
+  const newest = signal<readonly Operation[] | undefined>(undefined)
+  const found = page.connection.ask('operations', { from: 0, count: 1 }).then(
+    operations => {
+      newest.value = operations
+    },
+    () => {},
+  )
+  const run = async () => {
+    await found
+    await undo(page, newest.peek()?.[0])
+  }
+  const isOwn = (words: string | undefined) => newest.value !== undefined && words === newest.value[0]?.words
+  return {
+    lasts: untilOther(({ desk }) => desk.value?.canUndo, isOwn),
+    actions: [{ words: 'Undo', key: 'undo', run: () => void run() }],
+  }
+}
 
 /** Undoes the last operation of a branch, or, without one, of all. */
 function undoIn(page: Page, branch: string | undefined): Promise<void> {
@@ -70,17 +88,19 @@ function redoIn(page: Page, branch: string | undefined): Promise<void> {
   return reverse(page, { kind: 'redo', ...(branch !== undefined && { branch }) })
 }
 
-/** Returns a condition for a notice with Undo: true until there is a later operation, which Undo would revert. */
-export const untilMore = (page: Page): ((page: Page) => boolean) => untilOther(page, ({ desk }) => desk.value?.canUndo)
-
-/** Returns a condition that is true until a value, which is about to change, has changed once more. */
-function untilOther(page: Page, valueIn: (page: Page) => string | undefined): (page: Page) => boolean {
-  const before = untracked(() => valueIn(page))
-  let own: string | undefined
+/**
+ * Returns a condition that is true until a value that the desk tells, once it is the own one, becomes another one. What
+ * it is before that may be older than the operation: the desk's state comes later than the answers.
+ */
+function untilOther(
+  valueIn: (page: Page) => string | undefined,
+  isOwn: (value: string | undefined) => boolean,
+): (page: Page) => boolean {
+  let own: { value: string | undefined } | undefined
   return now => {
     const value = valueIn(now)
-    if (own === undefined && value !== before) own = value
-    return own === undefined || value === own
+    if (!own && isOwn(value)) own = { value }
+    return !own || value === own.value
   }
 }
 
@@ -103,9 +123,9 @@ type Reversal = Fields<'why not reversed'>
 /** Runs an undo or a redo, and shows its result. */
 async function reverse(page: Page, reversal: Reversal): Promise<void> {
   const { kind, ...fields } = reversal
-  const show = reversalNotice(page, fields.branch)
+  const finish = prepareReversal(page, fields.branch)
   try {
-    show(await page.connection.ask(kind, fields))
+    await finish(await page.connection.ask(kind, fields))
   } catch (error) {
     page.complain(error, { topic: UNDO, branch: branchOf(page.tab.peek()) })
     await hideWhenOver(page, reversal, (error as Error).message)
@@ -138,27 +158,26 @@ async function hideWhenOver(page: Page, reversal: Reversal, title: string): Prom
 }
 
 /**
- * Prepares the notice about an undo or a redo that is to be asked for. One notice in this view shows the last result,
- * as long as it can be reverted.
+ * Prepares for an undo or a redo that is to be asked for. The function returned shows its result: one notice in this
+ * view is about the last one, as long as it can be reverted, and the message of a turn that it removed is in the field
+ * again.
  */
-export function reversalNotice(page: Page, branch: string | undefined): (reversed: Reversed) => void {
-  // What can be reverted changes by the desk's news, which may come before the answer.
-  const untilOtherRedo = untilOther(page, valueHere(branch, 'canRedo'))
-  const untilOtherUndo = untilOther(page, valueHere(branch, 'canUndo'))
+export function prepareReversal(page: Page, branch: string | undefined): (reversed: Reversed) => Promise<void> {
   const shown = branchOf(page.tab.peek())
   const draft = shown === undefined ? undefined : shownDraft(page, shown)
-  return ({ words, refs, of, moved, deleted = [] }) => {
+  const messages = lastMessagesToGiveBack(page)
+  return async ({ words, refs, of, moved, deleted = [], withoutTurn }) => {
     if (of === undefined) {
       page.tell({ title: words }, 'info')
       return
     }
     const branches = refs.flatMap(ref => (ref.startsWith(HEADS) ? [ref.slice(HEADS.length)] : []))
     for (const it of branches) if (!deleted.includes(it)) page.reopen(it)
-    const { isUndo, title } = reversalOf(words)
+    const { isUndo, title, does } = reversalOf(words)
     // The news that its branch is gone may have closed the tab already.
     const wasShown =
       moved?.from === branchOf(page.tab.peek()) || (moved?.from === shown && deleted.includes(shown ?? ''))
-    if (moved && wasShown) showWithDraft(page, moved.to, draft)
+    if (moved && wasShown) await showWithDraft(page, moved.to, draft)
     hideRefusedUndo(page)
     const key = isUndo ? 'redo' : 'undo'
     const again: NoticeAction = {
@@ -167,7 +186,12 @@ export function reversalNotice(page: Page, branch: string | undefined): (reverse
       ...((branch === undefined || deleted.includes(branch)) && { key }),
       run: () => void (isUndo ? redoIn : undoIn)(page, branch),
     }
-    page.tell({ title, lasts: isUndo ? untilOtherRedo : untilOtherUndo, actions: [again] })
+    const lasts = untilOther(
+      valueHere(branch, isUndo ? 'canRedo' : 'canUndo'),
+      value => value?.startsWith(does) === true,
+    )
+    page.tell({ title, lasts, actions: [again] })
+    if (withoutTurn !== undefined) await messages.get(withoutTurn)?.()
   }
 }
 
@@ -176,8 +200,9 @@ export function hideRefusedUndo(page: Page): void {
   page.notices.value = page.notices.peek().filter(({ topic }) => topic !== UNDO)
 }
 
-/** The result of an undo or a redo in words: `undo: save a.ts` becomes "Undone: save a.ts". */
-export function reversalOf(words: string): { isUndo: boolean; title: string } {
+/** The result of an undo or a redo in words: `undo: save a.ts` becomes "Undone: save a.ts". `does`: "save a.ts". */
+export function reversalOf(words: string): { isUndo: boolean; does: string; title: string } {
   const isUndo = !words.startsWith('redo: ')
-  return { isUndo, title: `${isUndo ? 'Undone' : 'Redone'}: ${words.replace(/^(undo|redo): /, '')}` }
+  const does = words.replace(/^(undo|redo): /, '')
+  return { isUndo, does, title: `${isUndo ? 'Undone' : 'Redone'}: ${does}` }
 }

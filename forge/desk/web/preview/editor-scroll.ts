@@ -46,6 +46,11 @@ export function useEditorScroll(
       follow()
     }
     box.addEventListener('scroll', onScroll, { signal, capture: true, passive: true })
+    // An image takes its room once it is loaded.
+    const onLoad = () => {
+      if (isFollowing.current) follow()
+    }
+    section.addEventListener('load', onLoad, { signal, capture: true })
     const stop = () => {
       isFollowing.current = false
     }

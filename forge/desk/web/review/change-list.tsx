@@ -6,6 +6,7 @@ import { isOfForge } from '../page/conversation-files.ts'
 import { byKind } from '../page/review-state.ts'
 import { readable } from '../ui/names.ts'
 import { digits, plural } from '../ui/times.ts'
+import { endingAlike } from '../ui/words.tsx'
 import { Blobs } from './blobs.tsx'
 import { ChangedPath, titleOf } from './changed-path.tsx'
 import { LineCounts, UNCOUNTED, uncountedIn } from './line-counts.tsx'
@@ -22,11 +23,12 @@ interface Props {
 /** Lists the changed files of the code, without showing their diffs. */
 export function ChangeList({ changes, most = MAX_FILES }: Props) {
   const { code } = byKind(changes)
+  const alike = endingAlike(code.map(({ path }) => path))
   return (
     <>
       {code.slice(0, most).map(change => (
         <div class="filerow" key={change.path}>
-          <ChangeCells change={change} />
+          <ChangeCells change={change} isCutAtEnd={alike.has(change.path)} />
         </div>
       ))}
       <MoreFiles than={most} all={code.length} />
@@ -70,6 +72,7 @@ export function ChangesWithDiffs({ changes, most = MAX_FILES, open = 'first' }: 
     all.find(({ dataset }) => dataset.diffOf === path)?.scrollIntoView({ block: 'start' })
   }, [shownAt.value])
   const [shown, below] = [code.slice(0, most), showsConversation.value ? conversation.slice(0, most) : []]
+  const alike = endingAlike(changes.map(({ path }) => path))
   const rows = (some: readonly Change[]) => (
     <div class="filerows">
       {some.map(change => (
@@ -81,7 +84,7 @@ export function ChangesWithDiffs({ changes, most = MAX_FILES, open = 'first' }: 
           title={titleOf(change)}
           onClick={() => toggle(change.path)}
         >
-          <ChangeCells change={change} />
+          <ChangeCells change={change} isCutAtEnd={alike.has(change.path)} />
         </button>
       ))}
     </div>
@@ -136,11 +139,11 @@ function Diff({ change }: { change: Change }) {
   return <Blobs change={change} isSideBySide={false} ignoresBlanks={false} />
 }
 
-function ChangeCells({ change }: { change: Change }) {
+function ChangeCells({ change, isCutAtEnd }: { change: Change; isCutAtEnd: boolean }) {
   return (
     <>
       <ChangeLetter status={change.status} />
-      <ChangedPath of={change} />
+      <ChangedPath of={change} isCutAtEnd={isCutAtEnd} />
       <LineCounts count={change} />
       <Bars change={change} />
     </>

@@ -10,9 +10,9 @@ export const titleOf = ({ path, from }: Of): string =>
   from === undefined ? readable(path) : `${readable(from)} → ${readable(path)}`
 
 /** The old path is before the new one where the list has room for both, and always in the title. */
-export function ChangedPath({ of: change }: { of: Of }) {
+export function ChangedPath({ of: change, isCutAtEnd = false }: { of: Of; isCutAtEnd?: boolean }) {
   const title = titleOf(change)
-  const path = <Path of={change.path} title={title} />
+  const path = <Path of={change.path} title={title} isCutAtEnd={isCutAtEnd} />
   if (change.from === undefined) return path
   return (
     <span class="renamed">

@@ -1,9 +1,12 @@
 /** Comments on the lines of a review: below their line, and the field that a new one is written in. */
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
-import { type Comment, MAX_COMMENT_CHARS, MAX_LINE_CHARS } from '../../contract/comments.ts'
+import { conversationOf, MAX_COMMENT_CHARS, MAX_LINE_CHARS } from '../../contract/comments.ts'
 import type { Change } from '../../contract/values.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { type CommentPlace, isSamePlace, lineWords } from '../page/comment-draft.ts'
+import type { ShownComment } from '../page/review-state.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -25,23 +28,21 @@ export function beginComment(page: Page, tab: Tab, place: CommentPlace): void {
   page.tell({ topic: COMMENT, branch, title }, 'info')
 }
 
-/** The comments of a file that have a line in its diff, by that line. */
-export function commentsAt(tab: Tab, { path, side, line }: CommentPlace): Comment[] {
+/** The comments on a line of a file's diff. */
+export function commentsAt(tab: Tab, { path, side, line }: CommentPlace): ShownComment[] {
   const { latest } = tab.review.comments
-  return (latest.value ?? []).filter(it => it.path === path && it.side === side && it.line === line)
+  return (latest.value ?? []).filter(it => it.path === path && it.side === side && it.shownAt === line)
 }
 
 /** What stands below a line: its comments, and the field of a new one. `text`: the line. */
 export function LineComments({ tab, places, text }: { tab: Tab; places: readonly CommentPlace[]; text: string }) {
   const { review } = tab
-  const comments = places.flatMap(place => commentsAt(tab, place))
   const { value: writtenAt } = review.draft.place
-  const answered = comments.find(({ id }) => id === writtenAt?.answers)
-  const place = places.find(it => isSamePlace(it, writtenAt) || it.side === answered?.side)
+  const place = places.find(it => isSamePlace(it, writtenAt))
   return (
     <div class="line-comments">
-      {comments.map(comment => (
-        <CommentBox key={comment.id} tab={tab} comment={comment} />
+      {places.map(it => (
+        <Conversations key={it.side} tab={tab} comments={commentsAt(tab, it)} place={it} text={text} />
       ))}
       {place ? <NewComment tab={tab} place={place} text={text} /> : null}
     </div>
@@ -50,7 +51,7 @@ export function LineComments({ tab, places, text }: { tab: Tab; places: readonly
 
 /**
  * The comments whose line is in no shown diff: their file is not changed (any more) or folded with the conversation, or
- * their line does not exist any more. So is the field of the one that is being written.
+ * the shown version does not have their line. So is the field of the one that is being written.
  */
 export function OtherComments({ tab }: { tab: Tab }) {
   const { review } = tab
@@ -58,19 +59,100 @@ export function OtherComments({ tab }: { tab: Tab }) {
   const changes = new Map((review.shown ?? []).map(change => [change.path, change]))
   const hasLine = ({ path, side }: Pick<CommentPlace, 'path' | 'side'>) => isWithLines(changes.get(path), side)
   const all = review.comments.latest.value ?? []
-  const others = all.filter(it => it.line === undefined || !hasLine(it))
+  const others = all.filter(it => it.shownAt === undefined || !hasLine(it))
   const { value: place } = draft.place
   const isAnswer = place?.answers !== undefined
-  const isShown = place && (isAnswer ? all.some(({ id }) => id === place.answers) : !place.isChanged && hasLine(place))
-  const isApart = place !== undefined && !isShown
-  if ((others.length === 0 && !isApart) || review.latest.value === undefined) return null
+  const isShown =
+    place && (isAnswer ? all.some(it => conversationOf(it) === place.answers) : !place.isChanged && hasLine(place))
+  const field = place !== undefined && !isShown ? { place, text: draft.line } : undefined
+  if (review.latest.value === undefined) return null
+  return <Apart tab={tab} label="Comments on other lines" comments={others} field={field} />
+}
+
+interface HiddenProps {
+  tab: Tab
+  path: string
+  /** Whether the diff draws a line of a version. */
+  isDrawn: (side: CommentPlace['side'], line: number) => boolean
+  /** The text of a line of a version. */
+  textOf: (side: CommentPlace['side'], line: number) => string
+}
+
+/** The comments on lines that the diff of their file does not draw, such as those in which only blanks have changed. */
+export function HiddenComments({ tab, path, isDrawn, textOf }: HiddenProps) {
+  const { review } = tab
+  const comments = (review.comments.latest.value ?? []).filter(
+    it => it.path === path && it.shownAt !== undefined && !isDrawn(it.side, it.shownAt),
+  )
+  const { value: place } = review.draft.place
+  const isInFile = place?.path === path && place.answers === undefined && !place.isChanged
+  const isHidden = isInFile && !isDrawn(place.side, place.line)
+  const field = isHidden ? { place, text: textOf(place.side, place.line) } : undefined
+  const label = `Comments on hidden lines of ${readable(path)}`
+  return <Apart tab={tab} label={label} comments={comments} field={field} />
+}
+
+interface ApartProps {
+  tab: Tab
+  label: string
+  comments: readonly ShownComment[]
+  /** The new comment whose field is shown here, with the text of its line. */
+  field: { place: CommentPlace; text: string } | undefined
+}
+
+/** Comments apart from their lines. */
+function Apart({ tab, label, comments, field }: ApartProps) {
+  if (comments.length === 0 && !field) return null
+  const lines = Map.groupBy(comments, ({ path, side, line, madeAt, text }) =>
+    JSON.stringify([path, side, line ?? madeAt, line === undefined, text]),
+  )
   return (
-    <section class="other-comments" aria-label="Comments on other lines">
-      {isApart ? <NewComment tab={tab} place={place} text={draft.line} isElsewhere /> : null}
-      {others.map(comment => (
-        <OtherComment key={comment.id} tab={tab} comment={comment} />
+    <section class="other-comments" aria-label={label}>
+      {field ? (
+        <Line place={field.place} text={field.place.isChanged ? field.text : ''} tab={tab}>
+          <NewComment tab={tab} {...field} />
+        </Line>
+      ) : null}
+      {[...lines].map(([key, comments]) => (
+        <CommentedLine key={key} tab={tab} comments={comments} />
       ))}
     </section>
+  )
+}
+
+/** The comments on one line, apart from it. */
+function CommentedLine({ tab, comments }: { tab: Tab; comments: readonly ShownComment[] }) {
+  const [first] = comments
+  if (!first) return null
+  const { path, side, line, madeAt, text } = first
+  const place = { path, side, line: line ?? madeAt, isChanged: line === undefined }
+  return (
+    <Line tab={tab} place={place} text={text}>
+      <Conversations tab={tab} comments={comments} place={place} text={text} />
+    </Line>
+  )
+}
+
+interface LineProps {
+  tab: Tab
+  place: CommentPlace
+  /** The text of the line; '' to leave it out. */
+  text: string
+  children: ComponentChildren
+}
+
+/** A commented line apart from its diff, above what stands below it there: a click on its place opens the file. */
+function Line({ tab, place, text, children }: LineProps) {
+  const { path, isChanged } = place
+  const where = `${readable(path)}, ${isChanged ? 'a line that has changed since' : lineWords(place)}`
+  return (
+    <fieldset class="commented-line" aria-label={where}>
+      <button type="button" class="link-words cut" onClick={() => tab.edit(path)}>
+        {where}
+      </button>
+      {text.trim() === '' ? null : <p class="mono meta cut">{visible(text)}</p>}
+      {children}
+    </fieldset>
   )
 }
 
@@ -80,42 +162,94 @@ export function isWithLines(change: Change | undefined, side: CommentPlace['side
   return change.status !== 'renamed' || change.before?.oid !== change.after?.oid
 }
 
-/** A comment apart from its line, and the field of an answer to it. */
-function OtherComment({ tab, comment }: { tab: Tab; comment: Comment }) {
-  const { id, path, side, line, madeAt, text } = comment
-  const place = { path, side, line: line ?? madeAt, answers: id }
-  const isWriting = isSamePlace(place, tab.review.draft.place.value)
-  return (
-    <>
-      <CommentBox tab={tab} comment={comment} isElsewhere />
-      {isWriting ? <NewComment tab={tab} place={place} text={text} /> : null}
-    </>
-  )
-}
-
 /** The topic of notices that a comment could not be written. */
 const COMMENT = 'comment'
 
-interface BoxProps {
+interface ConversationsProps {
   tab: Tab
-  comment: Comment
-  /** Whether the comment is shown apart from its line, in a list of its own. */
-  isElsewhere?: boolean
+  /** The comments on one line, oldest first. */
+  comments: readonly ShownComment[]
+  /** The place of the line, and its text: those of an answer. */
+  place: CommentPlace
+  text: string
 }
 
-function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
+/** The conversations on one line, one below the other. */
+function Conversations({ tab, comments, place, text }: ConversationsProps) {
+  const conversations = Map.groupBy(comments, conversationOf)
+  return [...conversations].map(([id, comments]) => <Conversation key={id} {...{ tab, id, comments, place, text }} />)
+}
+
+/** A comment with its answers, and the field of a new answer. It is resolved as a whole. */
+function Conversation({ tab, id, comments, place, text }: ConversationsProps & { id: string }) {
   const page = usePage()
-  const { id, commit, path, side, line, madeAt, text, words, author, time, isResolved } = comment
-  const change = (ask: () => Promise<unknown>) =>
-    ask().then(
-      () => {
-        page.solved(COMMENT, branchOf(tab))
-        return tab.review.comments.refresh()
-      },
-      error => page.complain(error, { topic: COMMENT, branch: branchOf(tab) }),
-    )
+  const isUnfolded = useSignal(false)
+  const [first, ...answers] = comments
+  if (!first) return null
+  const isResolved = comments.every(it => it.isResolved)
+  const isShown = !isResolved || isUnfolded.value
   const resolve = () =>
-    change(() => page.connection.ask('resolve comment', { commit, comment: id, isResolved: !isResolved }))
+    page.connection
+      .ask('resolve comments', {
+        comments: comments.map(({ commit, id }) => ({ commit, comment: id })),
+        isResolved: !isResolved,
+      })
+      .then(
+        () => {
+          page.solved(COMMENT, branchOf(tab))
+          return tab.review.comments.refresh()
+        },
+        error => page.complain(error, { topic: COMMENT, branch: branchOf(tab) }),
+      )
+  const reply = () => {
+    const { path, side, line, madeAt } = first
+    beginComment(page, tab, { path, side, line: line ?? madeAt, answers: id })
+  }
+  return (
+    <div class="conversation">
+      <CommentBox tab={tab} comment={first} isResolved={isResolved} isShown={isShown}>
+        {isResolved ? (
+          <button
+            type="button"
+            class="button quiet small"
+            aria-expanded={isShown}
+            onClick={() => {
+              isUnfolded.value = !isShown
+            }}
+          >
+            {isShown ? 'Hide resolved' : 'Show resolved'}
+          </button>
+        ) : (
+          <Button look="quiet small" words="Reply" onClick={reply} />
+        )}
+        <Button look="quiet small" words={isResolved ? 'Reopen' : 'Resolve'} onClick={resolve} />
+      </CommentBox>
+      {isShown
+        ? answers.map(answer => (
+            <CommentBox key={answer.id} tab={tab} comment={answer} isResolved={isResolved} isShown={true} />
+          ))
+        : null}
+      {tab.review.draft.place.value?.answers === id ? (
+        <NewComment tab={tab} place={{ ...place, answers: id }} text={text} />
+      ) : null}
+    </div>
+  )
+}
+
+interface CommentProps {
+  tab: Tab
+  comment: ShownComment
+  /** Whether its conversation is resolved. */
+  isResolved: boolean
+  /** Whether its words are shown. */
+  isShown: boolean
+  /** The buttons of its conversation, for the first comment of one. */
+  children?: ComponentChildren
+}
+
+function CommentBox({ tab, comment, isResolved, isShown, children }: CommentProps) {
+  const page = usePage()
+  const { id, commit, words, author, time } = comment
   const isOfBranch = branchOf(tab) !== undefined
   return (
     <article class={`comment ${isResolved ? 'resolved' : ''}`} aria-label={`Comment of ${withoutTricks(author)}`}>
@@ -125,67 +259,34 @@ function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
         <span class="meta" title={fullTime(time)}>
           {age(time)}
         </span>
-        {isElsewhere ? <PlaceLink tab={tab} path={path} line={line} side={side} /> : null}
-        {isResolved ? <span class="meta">Resolved</span> : null}
         <span class="grow" />
-        {isResolved ? null : (
+        <span class="acts">
+          {children}
+          {isOfBranch && !isResolved ? (
+            <Button look="quiet small" words="Add to the message" onClick={() => sendToAi(page, tab, [comment])} />
+          ) : null}
           <Button
             look="quiet small"
-            words="Reply"
-            onClick={() => beginComment(page, tab, { path, side, line: line ?? madeAt, answers: id })}
+            words="Delete…"
+            onClick={() => {
+              page.dialog.value = {
+                ...{ kind: 'confirm', title: 'Delete this comment?', button: 'Delete', isDangerous: true },
+                words: ['It can’t be restored on this page.'],
+                run: async () => {
+                  await page.connection.ask('delete comment', { commit, comment: id })
+                  await tab.review.comments.refresh()
+                },
+              }
+            }}
           />
-        )}
-        <Button look="quiet small" words={isResolved ? 'Reopen' : 'Resolve'} onClick={resolve} />
-        {isOfBranch && !isResolved ? (
-          <Button look="quiet small" words="Add to the message" onClick={() => sendToAi(page, tab, [comment])} />
-        ) : null}
-        <Button
-          look="quiet small"
-          words="Delete…"
-          onClick={() => {
-            page.dialog.value = {
-              ...{ kind: 'confirm', title: 'Delete this comment?', button: 'Delete', isDangerous: true },
-              words: ['It can’t be restored on this page.'],
-              run: async () => {
-                await page.connection.ask('delete comment', { commit, comment: id })
-                await tab.review.comments.refresh()
-              },
-            }
-          }}
-        />
+        </span>
       </header>
-      {isElsewhere && text.trim() !== '' ? <p class="mono meta cut">{visible(text)}</p> : null}
-      {isResolved ? null : <p class="words">{words.split('\n').map(visible).join('\n')}</p>}
+      {isShown ? <p class="words">{words.split('\n').map(visible).join('\n')}</p> : null}
     </article>
   )
 }
 
-interface PlaceProps {
-  tab: Tab
-  path: string
-  line: number | undefined
-  side: CommentPlace['side']
-}
-
-/** Where a comment stands, which is shown apart from its line: a click opens the file. */
-function PlaceLink({ tab, path, line, side }: PlaceProps) {
-  return (
-    <button type="button" class="link-words cut" onClick={() => tab.edit(path)}>
-      {readable(path)}
-      {line === undefined ? ', a line that has changed since' : `, ${lineWords({ side, line })}`}
-    </button>
-  )
-}
-
-interface NewCommentProps {
-  tab: Tab
-  place: CommentPlace
-  text: string
-  /** Whether the field is shown apart from its line, since that has changed, or its file is in no shown diff. */
-  isElsewhere?: boolean
-}
-
-function NewComment({ tab, place, text, isElsewhere = false }: NewCommentProps) {
+function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text: string }) {
   const page = usePage()
   const { review } = tab
   const { draft } = review
@@ -248,9 +349,9 @@ function NewComment({ tab, place, text, isElsewhere = false }: NewCommentProps) 
     const words = draft.words.peek().trim()
     if (words === '') return
     try {
-      const { path, side, line } = place
+      const { path, side, line, answers } = place
       const fields = { path, side, line, text: text.slice(0, MAX_LINE_CHARS), words }
-      await page.connection.ask('comment', { at: tab.at, ...fields })
+      await page.connection.ask('comment', { at: tab.at, ...fields, ...(answers !== undefined && { answers }) })
       close()
       page.solved(COMMENT, branchOf(tab))
       await review.comments.refresh()
@@ -266,12 +367,6 @@ function NewComment({ tab, place, text, isElsewhere = false }: NewCommentProps) 
         void add()
       }}
     >
-      {isElsewhere ? (
-        <div class="row">
-          <PlaceLink {...{ tab, ...place }} line={place.isChanged ? undefined : place.line} />
-        </div>
-      ) : null}
-      {place.isChanged && text.trim() !== '' ? <p class="mono meta cut">{visible(text)}</p> : null}
       <label for={id} class="vh">
         Comment on {lineWords(place)}
       </label>
@@ -305,7 +400,7 @@ function NewComment({ tab, place, text, isElsewhere = false }: NewCommentProps) 
 }
 
 /** Adds comments to the unsent message to the branch's AI, and shows the chat: the user sends the message. */
-export function sendToAi(page: Page, tab: Tab, comments: readonly Comment[]): void {
+export function sendToAi(page: Page, tab: Tab, comments: readonly ShownComment[]): void {
   const words = comments.map(({ path, side, line, text, words }) => {
     const code = text.trim() === '' ? '' : `\n> ${text.trim()}`
     const where = line === undefined ? '' : `, ${lineWords({ side, line })}`

@@ -20,12 +20,16 @@ interface Props {
   room: number
   /** Shows labels of this kind only. */
   kind?: Label['kind']
+  /** The branch whose history it is: its label is the first one. */
+  first?: string | undefined
 }
 
 /** The labels at a commit, as many as fit into a width; the others are counted. */
-export function CommitLabels({ commit, room, kind }: Props) {
+export function CommitLabels({ commit, room, kind, first }: Props) {
   const all = usePage().graph.labels.value.get(commit) ?? []
-  const labels = kind === undefined ? all : all.filter(label => label.kind === kind)
+  const ofKind = kind === undefined ? all : all.filter(label => label.kind === kind)
+  const isOther = (label: Label) => Number(label.kind !== 'branch' || label.name !== first)
+  const labels = ofKind.toSorted((one, other) => isOther(one) - isOther(other))
   if (labels.length === 0) return null
   return (
     <span class="labels">

@@ -8,7 +8,7 @@ import { type Colours, coloursOf, piecesOf } from '../ui/coloured.ts'
 import { Icon } from '../ui/icons.tsx'
 import { visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
-import { type Diff, type DiffLine, type DiffPart, diffOf, isWithoutNewline } from './diff.ts'
+import { type Diff, type DiffLine, type DiffPart, diffOf, isWithoutNewline, partsOfFold } from './diff.ts'
 
 interface Props {
   path: string
@@ -23,15 +23,20 @@ interface Props {
   comments?: DiffComments
 }
 
+/** A version of the file: the one that is compared with, or the reviewed one. */
+export type Side = 'before' | 'after'
+
 /** Comments on the lines of a diff. */
 export interface DiffComments {
-  /** Whether a comment, or the field of a new one, stands below a line. */
-  has: (line: DiffLine) => boolean
-  below: (line: DiffLine, text: string) => ComponentChildren
+  /** Whether a comment, or the field of a new one, stands below a line. `side`: one on that version of it alone. */
+  has: (line: DiffLine, side?: Side) => boolean
+  below: (line: DiffLine, text: string, side?: Side) => ComponentChildren
+  /** The comments, and the field of a new one, on lines that are in none of the drawn parts. */
+  hidden: (diff: Pick<Diff, 'before' | 'after' | 'parts'>) => ComponentChildren
   /** Begins a comment on a line. */
   begin: (line: DiffLine) => void
   /** Called when a version of the file is shown. `from`: the one that was shown before, if there was one. */
-  follow: (side: 'before' | 'after', from: string | undefined, to: string) => void
+  follow: (side: Side, from: string | undefined, to: string) => void
 }
 
 /** A diff with more lines is shown on request only. */
@@ -60,50 +65,69 @@ export function DiffView({
     const whole = diffOf(before, after, ignoresBlanks)
     return { ...whole, unnumberedFrom: unnumberedFrom ?? Number.POSITIVE_INFINITY }
   }, [before, after, ignoresBlanks, unnumberedFrom])
-  const opened = useMemo(() => signal<ReadonlySet<number>>(new Set()), [diff])
+  const opened = useMemo(() => signal<ReadonlySet<DiffLine>>(new Set()), [diff])
   const isWanted = useSignal(false)
   const colours = useColours(path, diff)
   useEffect(() => onCount?.(diff), [diff])
   useFollowing(before, (from, to) => comments?.follow('before', from, to))
   useFollowing(after, (from, to) => comments?.follow('after', from, to))
   const shown = diff.parts.reduce((sum, { kind, lines }) => sum + (kind === 'lines' ? lines.length : 0), 0)
-  if (shown > MAX_LINES && !isWanted.value) {
+  const isLarge = shown > MAX_LINES && !isWanted.value
+  const isEmpty = diff.added + diff.deleted === 0
+  const hidden = comments?.hidden(isLarge || isEmpty ? { ...diff, parts: [] } : diff)
+  if (isLarge) {
     return (
-      <button
-        type="button"
-        class="fold"
-        onClick={() => {
-          isWanted.value = true
-        }}
-      >
-        <Icon name="unfold" size="xs" />
-        {plural(shown, 'line')}: show them
-      </button>
+      <>
+        {hidden}
+        <button
+          type="button"
+          class="fold"
+          onClick={() => {
+            isWanted.value = true
+          }}
+        >
+          <Icon name="unfold" size="xs" />
+          {plural(shown, 'line')}: show them
+        </button>
+      </>
     )
   }
-  if (diff.added + diff.deleted === 0) return <NoLines diff={diff} />
+  if (isEmpty)
+    return (
+      <>
+        {hidden}
+        <NoLines diff={diff} />
+      </>
+    )
+  const isOpened = (line: DiffLine) => opened.value.has(line)
+  const isCommented = (line: DiffLine) => comments?.has(line) === true
+  const parts = diff.parts.flatMap(part =>
+    part.kind === 'fold' ? partsOfFold(diff, part, isOpened, isCommented) : part,
+  )
   return (
-    // It scrolls, so the keyboard must be able to focus it.
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
-    <div class={`diff-code ${isSideBySide ? 'two' : ''}`} tabIndex={0}>
-      {diff.parts.map((part, index) => {
-        const isCommented = comments !== undefined && part.lines.some(comments.has)
-        const isFolded = part.kind === 'fold' && !opened.value.has(index) && !isCommented
-        const key = `${index}`
-        if (isFolded) {
-          const open = () => {
-            opened.value = new Set([...opened.value, index])
+    <>
+      {hidden}
+      {/* It scrolls, so the keyboard must be able to focus it. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: see above */}
+      <div class={`diff-code ${isSideBySide ? 'two' : ''}`} tabIndex={0}>
+        {parts.map(part => {
+          const [first] = part.lines
+          const key = `${first?.before}:${first?.after}`
+          if (part.kind === 'fold') {
+            const open = () => {
+              opened.value = new Set([...opened.value, ...part.lines])
+            }
+            return <Fold key={key} part={part} open={open} />
           }
-          return <Fold key={key} part={part} open={open} />
-        }
-        return <Lines key={key} {...{ diff, part, colours, isSideBySide, comments }} />
-      })}
-      {notesOf(diff).map(note => (
-        <p key={note} class="diff-none meta">
-          {note}
-        </p>
-      ))}
-    </div>
+          return <Lines key={key} {...{ diff, part, colours, isSideBySide, comments }} />
+        })}
+        {notesOf(diff).map(note => (
+          <p key={note} class="diff-none meta">
+            {note}
+          </p>
+        ))}
+      </div>
+    </>
   )
 }
 
@@ -121,12 +145,13 @@ const END_WORDS = {
   removed: 'The newline at the end of the file was removed.',
 }
 
+/** The change of all line endings, in words. */
+export const lineEndWords = ([before, after]: NonNullable<Diff['lineEnds']>): string =>
+  `All line endings changed: ${before} → ${after}.`
+
 /** Differences that are not lines, in words. */
 function notesOf({ end, lineEnds }: Diff): string[] {
-  return [
-    ...(lineEnds ? [`All line endings changed: ${lineEnds[0]} → ${lineEnds[1]}.`] : []),
-    ...(end ? [END_WORDS[end]] : []),
-  ]
+  return [...(lineEnds ? [lineEndWords(lineEnds)] : []), ...(end ? [END_WORDS[end]] : [])]
 }
 
 function NoLines({ diff }: { diff: Diff }) {
@@ -174,9 +199,9 @@ interface LinesProps {
 }
 
 function Lines({ diff, part, colours, isSideBySide, comments }: LinesProps) {
-  const below = (line: DiffLine | undefined) => {
-    if (!line || !comments?.has(line)) return null
-    return comments.below(line, textOfLine(diff, line))
+  const below = (line: DiffLine | undefined, side?: Side) => {
+    if (!line || !comments?.has(line, side)) return null
+    return comments.below(line, textOfLine(diff, line), side)
   }
 
   if (isSideBySide) {
@@ -192,8 +217,7 @@ function Lines({ diff, part, colours, isSideBySide, comments }: LinesProps) {
             <HalfNewline diff={diff} line={right} />
           </div>
         ) : null}
-        {left?.kind === 'deleted' ? below(left) : null}
-        {below(right)}
+        <BesideEachOther before={below(left, 'before')} after={below(right, 'after')} />
       </Fragment>
     ))
   }
@@ -222,6 +246,17 @@ function Lines({ diff, part, colours, isSideBySide, comments }: LinesProps) {
       </Fragment>
     )
   })
+}
+
+/** What stands below a pair of lines, each below its half. */
+function BesideEachOther({ before, after }: Record<Side, ComponentChildren>) {
+  if (!before && !after) return null
+  return (
+    <div class="pair of-comments">
+      <div>{before}</div>
+      <div>{after}</div>
+    </div>
+  )
 }
 
 /** What git writes below a last line without a line end. */
@@ -279,7 +314,7 @@ const LOOKS = {
 interface HalfProps {
   diff: ShownDiff
   line: DiffLine | undefined
-  side: 'before' | 'after'
+  side: Side
   colours: Sides
 }
 

@@ -1,13 +1,13 @@
 /** Computes the lines of a diff: the changes by line and by word, and what can be folded between them. */
-import { Chunk } from '@codemirror/merge'
+import { presentableDiff } from '@codemirror/merge'
 import { Text } from '@codemirror/state'
-import type { Hunk } from '../../contract/line-diff.ts'
-import { byLines } from '../editor/by-lines.ts'
-import { hunksOf } from '../editor/hunks.ts'
+import { differingLines, type Hunk } from '../../contract/line-diff.ts'
 import type { Range } from '../ui/coloured.ts'
 
-/** Limits of the comparison of words (characters to scan, milliseconds); beyond them no words are marked. */
-const DIFF = byLines({ scanLimit: 1_000, timeout: 200 })
+/** Limits of the comparison of words (characters to scan, milliseconds for a text); beyond them none are marked. */
+const [MAX_SCANNED_CHARS, WORDS_TIMEOUT_MS] = [1_000, 200]
+/** What git takes for white space. */
+const BLANKS = /[ \t\r]+/g
 /** The number of unchanged lines shown around a change. */
 const CONTEXT = 3
 /** If a larger share of a line is new, its words are not marked. */
@@ -65,9 +65,9 @@ export function lineIn(before: string, after: string, line: number): number {
 const withEnd = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`)
 
 /**
- * Compares two texts. `ignoresBlanks`: changes in blanks are ignored. As in git, a last line without a line end differs
- * from the same line with one. If all lines of a text end alike, their line end is not compared by line, but once for
- * the whole text.
+ * Compares two texts. `ignoresBlanks`: lines that differ in white space alone are equal, as by `git diff -w`.
+ * Otherwise, a last line without a line end differs from the same line with one, as in git. If all lines of a text end
+ * alike, their line end is not compared by line, but once for the whole text.
  */
 export function diffOf(before: string, after: string, ignoresBlanks: boolean): Diff {
   const ends = [lineEndOf(before), lineEndOf(after)] as const
@@ -94,34 +94,25 @@ function withoutReturns(text: string): string {
 
 function diffOfLines(before: string, after: string, ignoresBlanks: boolean): Diff {
   if (before === '' || after === '') return wholeOf(before, after)
-  const one = textOf(before)
-  const other = textOf(after)
-  const [comparedOne, comparedOther] = ignoresBlanks
-    ? [one, other]
-    : [comparedText(before, one), comparedText(after, other)]
-  const hunks = Chunk.build(comparedOne, comparedOther, DIFF).flatMap(chunk =>
-    hunksOf(comparedOne, comparedOther, chunk).map(hunk => ({ chunk, ...hunk })),
-  )
+  const [sideA, sideB] = [sideOf(before, ignoresBlanks), sideOf(after, ignoresBlanks)]
+  const [one, other] = [sideA.shown, sideB.shown]
+  const end = performance.now() + WORDS_TIMEOUT_MS
   const parts: DiffPart[] = []
   let same: DiffLine[] = []
   let [lineA, lineB] = [0, 0]
   let [added, deleted] = [0, 0]
-  for (const hunk of hunks) {
+  for (const hunk of slidHunks(sideA, sideB)) {
     const { fromA, toA, fromB, toB } = hunk
-    same.push(...sameLines({ fromA: lineA, toA: fromA, fromB: lineB, toB: fromB }))
+    same.push(...sameLines(lineA, lineB, fromB))
     lineA = toA
     lineB = toB
-    if (ignoresBlanks && isBlank(one, other, hunk)) {
-      same.push(...sameLines(hunk))
-      continue
-    }
     parts.push(...unchanged(other, same, { isFirst: parts.length === 0, isLast: false }))
-    parts.push({ kind: 'lines', lines: changedLines(one, other, hunk.chunk, hunk), where: '' })
+    parts.push({ kind: 'lines', lines: changedLines(one, other, hunk, end), where: '' })
     same = []
     added += toB - fromB
     deleted += toA - fromA
   }
-  same.push(...sameLines({ fromA: lineA, toA: one.lines, fromB: lineB, toB: other.lines }))
+  same.push(...sameLines(lineA, lineB, other.lines))
   parts.push(...unchanged(other, same, { isFirst: parts.length === 0, isLast: true }))
   return {
     before: one,
@@ -173,9 +164,56 @@ const isUnended = (text: string): boolean => !text.endsWith('\n')
 /** Behind the last line of a text, where it has no line end. No text has this character: it would be binary. */
 const NO_LINE_END = '\0'
 
-/** The lines of a text to compare: they differ from the shown ones only in {@link NO_LINE_END}. */
-function comparedText(text: string, shown: Text): Text {
-  return isUnended(text) ? textOf(text + NO_LINE_END) : shown
+/** A text to show, and its lines to compare: those are without white space, or with {@link NO_LINE_END}. */
+interface Side {
+  shown: Text
+  lines: readonly string[]
+}
+
+function sideOf(text: string, ignoresBlanks: boolean): Side {
+  const shown = textOf(text)
+  const lines = shown.toJSON()
+  if (ignoresBlanks) return { shown, lines: lines.map(line => line.replace(BLANKS, '')) }
+  return { shown, lines: isUnended(text) ? lines.with(-1, `${lines.at(-1)}${NO_LINE_END}`) : lines }
+}
+
+/**
+ * The hunks between two texts. Lines that were only added or only deleted can often begin at several places, where a
+ * line after them is the same as their first one: they begin at the lowest of the least indented ones, so that a new
+ * function is shown from its first line to its last.
+ */
+function slidHunks(one: Side, other: Side): Hunk[] {
+  const hunks = differingLines(one.lines, other.lines)
+  const slid: Hunk[] = []
+  for (const [index, hunk] of hunks.entries()) {
+    const { fromA, toA, fromB, toB } = hunk
+    if (fromA < toA && fromB < toB) {
+      slid.push(hunk)
+      continue
+    }
+    const [{ lines, shown }, from, to] = fromA === toA ? [other, fromB, toB] : [one, fromA, toA]
+    // A line stays between two hunks.
+    const above = fromB - (slid.at(-1)?.toB ?? -1) - 1
+    const below = (hunks[index + 1]?.fromB ?? other.lines.length + 1) - toB - 1
+    let [first, last] = [0, 0]
+    while (-first < above && lines[from + first - 1] === lines[to + first - 1]) first--
+    while (last < below && lines[from + last] === lines[to + last]) last++
+    const by = leastIndented(shown, from + first, from + last) - from
+    slid.push({ fromA: fromA + by, toA: toA + by, fromB: fromB + by, toB: toB + by })
+  }
+  return slid
+}
+
+/** The last of the least indented lines from..to, by index; blank lines count as the most indented ones. */
+function leastIndented(text: Text, from: number, to: number): number {
+  let [least, at] = [Number.POSITIVE_INFINITY, to]
+  for (let index = to; index >= from; index--) {
+    const indentation = textAt(text, index + 1).search(/\S/)
+    if (indentation < 0 || indentation >= least) continue
+    least = indentation
+    at = index
+  }
+  return at
 }
 
 /** Splits a text into lines; a final line end begins no empty line. */
@@ -184,28 +222,32 @@ function textOf(text: string): Text {
   return Text.of((text.endsWith('\n') ? text.slice(0, -1) : text).split('\n'))
 }
 
-function isBlank(one: Text, other: Text, { fromA, toA, fromB, toB }: Hunk): boolean {
-  const inked = (text: Text, from: number, to: number) =>
-    numbersOf(from, to)
-      .map(number => text.line(number).text.replace(/\s+/g, ''))
-      .join('')
-  return inked(one, fromA, toA) === inked(other, fromB, toB)
-}
-
-function changedLines(one: Text, other: Text, chunk: Chunk, { fromA, toA, fromB, toB }: Hunk): DiffLine[] {
+function changedLines(one: Text, other: Text, hunk: Hunk, end: number): DiffLine[] {
+  const { fromA, toA, fromB, toB } = hunk
+  const words = changedWords(one, other, hunk, end)
   const deleted = numbersOf(fromA, toA).map((number): DiffLine => {
     const { from, to } = one.line(number)
-    const words = chunk.changes.map(({ fromA, toA }): Range => [chunk.fromA + fromA, chunk.fromA + toA])
-    return { kind: 'deleted', before: number, after: undefined, words: within(words, from, to) }
+    return { kind: 'deleted', before: number, after: undefined, words: within(words.before, from, to) }
   })
   const added = numbersOf(fromB, toB).map((number): DiffLine => {
     const { from, to } = other.line(number)
-    const words = chunk.changes.map(({ fromB, toB }): Range => [chunk.fromB + fromB, chunk.fromB + toB])
-    return { kind: 'added', before: undefined, after: number, words: within(words, from, to) }
+    return { kind: 'added', before: undefined, after: number, words: within(words.after, from, to) }
   })
-  // If lines were only added or only deleted, no words are marked.
-  const isOneSided = deleted.length === 0 || added.length === 0
-  return [...deleted, ...added].map(line => (isOneSided ? { ...line, words: [] } : line))
+  return [...deleted, ...added]
+}
+
+/** The changed words of a hunk in both texts. If lines were only added or only deleted, there are none. */
+function changedWords(one: Text, other: Text, { fromA, toA, fromB, toB }: Hunk, end: number) {
+  const timeout = end - performance.now()
+  if (fromA === toA || fromB === toB || timeout <= 0) return { before: [], after: [] }
+  const [startA, startB] = [one.line(fromA + 1).from, other.line(fromB + 1).from]
+  const linesA = one.sliceString(startA, one.line(toA).to)
+  const linesB = other.sliceString(startB, other.line(toB).to)
+  const changes = presentableDiff(linesA, linesB, { scanLimit: MAX_SCANNED_CHARS, timeout })
+  return {
+    before: changes.map((it): Range => [startA + it.fromA, startA + it.toA]),
+    after: changes.map((it): Range => [startB + it.fromB, startB + it.toB]),
+  }
 }
 
 /** Line numbers, from 1, of a range of indices from 0. */
@@ -228,12 +270,9 @@ interface Place {
   isLast: boolean
 }
 
-/** Lines shown as unchanged: those of `after`, with the numbers of `before` as far as it has as many there. */
-function sameLines({ fromA, toA, fromB, toB }: Hunk): DiffLine[] {
-  return numbersOf(fromB, toB).map((after, index) => {
-    const before = fromA + index < toA ? fromA + index + 1 : undefined
-    return { kind: 'same', before, after, words: [] }
-  })
+/** Unchanged lines, up to an index in the new text. */
+function sameLines(fromA: number, fromB: number, toB: number): DiffLine[] {
+  return numbersOf(fromB, toB).map((after, index) => ({ kind: 'same', before: fromA + index + 1, after, words: [] }))
 }
 
 /** A run of unchanged lines; those far from a change are folded. */
@@ -263,8 +302,35 @@ function scopeOf(after: Text, folded: DiffLine[]): string {
     .slice(0, 100)
 }
 
-function textAt(text: Text, number: number): string {
+/** A line of a text; '' where it has no such line. */
+export function textAt(text: Text, number: number): string {
   return number >= 1 && number <= text.lines ? text.line(number).text : ''
+}
+
+/**
+ * The parts of a fold of which some lines are shown: those that are opened, and the commented ones with as many lines
+ * around them as around a change.
+ */
+export function partsOfFold(
+  { after }: Pick<Diff, 'after'>,
+  { lines, where }: DiffPart,
+  isOpened: (line: DiffLine) => boolean,
+  isCommented: (line: DiffLine) => boolean,
+): DiffPart[] {
+  const isShown = lines.map(isOpened)
+  for (const [at, line] of lines.entries()) {
+    if (isCommented(line)) isShown.fill(true, Math.max(0, at - CONTEXT), at + CONTEXT + 1)
+  }
+  const parts: DiffPart[] = []
+  for (let from = 0, to = 0; from < lines.length; from = to) {
+    to = isShown.indexOf(!isShown[from], from)
+    if (to < 0) to = lines.length
+    const run = lines.slice(from, to)
+    const isFold = !isShown[from] && run.length >= SHORTEST_FOLD
+    if (isFold) parts.push({ kind: 'fold', lines: run, where: to === lines.length ? where : scopeOf(after, run) })
+    else parts.push({ kind: 'lines', lines: run, where: '' })
+  }
+  return joined(parts)
 }
 
 /** Joins adjacent parts that show lines, and drops empty parts. */

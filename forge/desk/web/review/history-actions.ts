@@ -10,7 +10,7 @@ import { following, type StepContent, type StepWay } from '../page/dialog-conten
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import type { InTab } from '../page/tab-actions.ts'
-import { undoButton, untilMore } from '../page/undo.ts'
+import { undoOfLast } from '../page/undo.ts'
 import { commitStepActions, type OneSource, sourceActions, sourceAt } from '../steps/source-actions.ts'
 import {
   cherryPickAll,
@@ -471,7 +471,6 @@ async function saveAsFixup(about: ChosenCommits): Promise<void> {
   const { page, branch } = about
   const commit = one(about)
   if (!commit || branch === undefined) return
-  const lasts = untilMore(page)
   let isMade = false
   const save = async () => {
     await settle(page, branch, 'all')
@@ -480,7 +479,7 @@ async function saveAsFixup(about: ChosenCommits): Promise<void> {
     if (made) page.saved(branch, made)
     isMade = made !== undefined
     const title = `Saved as a fixup of ${shortId(commit.oid)}`
-    page.tell({ topic: 'save', branch, title, lasts, actions: [undoButton(page)] })
+    page.tell({ topic: 'save', branch, title, ...undoOfLast(page) })
   }
   await page.saves.add(branch, async () => {
     await attempt(page, save, { branch, topic: 'save' })

@@ -1,9 +1,10 @@
 /** The history of a branch or a file. A commit opens in a tab of its own. */
-import { batch, type Signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import { branchOf } from '../page/branch-facts.ts'
+import type { HistoryState } from '../page/history-state.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { sourceActions } from '../steps/source-actions.ts'
@@ -14,7 +15,7 @@ import { Icon } from '../ui/icons.tsx'
 import { LIST_STEPS } from '../ui/list-keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { modelName, readable, shortId, withoutTricks } from '../ui/names.ts'
-import { age, fullTime, plural } from '../ui/times.ts'
+import { age, fullTime } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { ActionButton, Button, Empty, Waiting } from '../ui/words.tsx'
 import { Authorship } from './authorship.tsx'
@@ -37,7 +38,6 @@ import { TagMessages } from './tag-messages.tsx'
 import { useCommit } from './use-commit.ts'
 
 const ROW_HEIGHT = 26
-const COMMITS_AT_ONCE = 200
 /** Delay after the last key of a search before the history is loaded, in milliseconds. */
 const FIND_DELAY_MS = 200
 
@@ -48,90 +48,54 @@ interface HistoryProps {
 
 export function HistoryView({ tab, path }: HistoryProps) {
   const page = usePage()
-  const words = useSignal('')
-  const selected = useSignal(0)
-  // The first row of a selection of several commits, which extends from here to the selected row.
-  const anchor = useSignal(0)
-  // The ids of the selected commits, where Ctrl and a click have selected them one by one.
-  const picked = useSignal<ReadonlySet<string> | undefined>(undefined)
-  // Whether the user has selected a row, or done something with it. Before, the newest commit is selected, also when
-  // another one becomes the newest.
-  const hasSelected = useRef(false)
-  const follow = (before: readonly CommitRow[], after: readonly CommitRow[]) => {
-    if (!hasSelected.current) return
-    const ids = new Set(after.map(({ oid }) => oid))
-    if (picked.peek()?.isSubsetOf(ids) === false) picked.value = undefined
-    const [from, to] = [anchor.peek(), selected.peek()]
-    const [nowFrom, nowTo] = [placeAfter(before, after, from), placeAfter(before, after, to)]
-    const areSame = nowFrom !== undefined && nowTo !== undefined && nowTo - nowFrom === to - from
-    // A selection of which some is gone, as after a squash, would select commits that the user has not selected.
-    const one = Math.max(0, Math.min(from, to, after.length - 1))
-    anchor.value = areSame ? nowFrom : one
-    selected.value = areSame ? nowTo : one
-  }
-  const { rows, problem, again, isComplete, found, more } = useHistory(page, tab, path, words.value, follow)
+  const { history } = tab
+  const { value: rows } = history.rows
+  const { value: words } = history.words
+  const { value: isComplete } = history.isComplete
+  const { value: problem } = history.problem
+  const { tip, selected } = history
+  useEffect(() => history.load(path), [history, tip, path, words])
   const dropAt = useSignal<number | undefined>(undefined)
   const labelRoom = useSignal(MAX_LABELS_WIDTH)
   // The branches of remotes and the tags at the commits.
   useEffect(() => page.graph.followRefs(), [page])
   const list = usePlace<HTMLDivElement>('list')
-  useEffect(() => {
-    selected.value = 0
-    anchor.value = 0
-    picked.value = undefined
-    hasSelected.current = false
-  }, [words.value, selected, anchor])
-  const current = rows[selected.value]
-  const [first, last] = [Math.min(anchor.value, selected.value), Math.max(anchor.value, selected.value)]
-  const isWhole = path === undefined && words.value === ''
+  const current = rows[selected]
+  const isWhole = path === undefined && words === ''
   const branch = branchOf(tab)
   const line = useMemo(() => (isWhole ? lineOf(rows) : []), [rows, isWhole])
-  const isIn = (index: number) => picked.value?.has(rows[index]?.oid ?? '') ?? (index >= first && index <= last)
-  const about = { page, branch, line, chosen: rows.filter((_, index) => isIn(index)) }
-  const select = (index: number, isExtended = false) => {
-    hasSelected.current = true
-    selected.value = Math.max(0, Math.min(index, rows.length - 1))
-    if (!isExtended) anchor.value = selected.value
-    picked.value = undefined
-  }
-  const toggle = (index: number) => {
-    const ids = new Set(about.chosen.map(({ oid }) => oid))
-    const oid = rows[index]?.oid
-    if (oid === undefined) return
-    // One commit stays selected.
-    if (!ids.delete(oid) || ids.size === 0) ids.add(oid)
-    select(index)
-    picked.value = ids
-  }
+  const about = { page, branch, line, chosen: history.chosen }
   const openMenu = (index: number, event: MouseEvent | KeyboardEvent, element: HTMLElement) => {
     event.preventDefault()
-    const isChosen = isIn(index)
-    if (!isChosen) select(index)
+    const isChosen = history.isSelected(index)
+    if (!isChosen) history.select(index)
     const chosen = isChosen ? about.chosen : rows.slice(index, index + 1)
     page.openMenu(historyMenu({ ...about, chosen }), placeOfMenu(event, element), list.current ?? undefined)
   }
   const drag: RowDrag = {
     isPossible: branch !== undefined && isWhole,
     begin: index => {
-      if (!isIn(index)) select(index)
+      if (!history.isSelected(index)) history.select(index)
     },
     over: place => {
       dropAt.value = place
     },
     drop: place => {
       dropAt.value = undefined
+      // The press has focused the row. The dialog would give the focus back to it.
+      list.current?.focus({ preventScroll: true })
       const after = rows[place]?.oid ?? 'before the first'
       if (canReorder(about, after)) reorder(about, after)
     },
   }
   if (problem) {
-    return <Failed title="The history could not be loaded" problem={problem} again={again} />
+    return <Failed title="The history could not be loaded" problem={problem} again={() => history.again()} />
   }
-  if (isComplete && rows.length === 0 && words.value === '') return <Empty title="No commits yet" />
+  if (isComplete && rows.length === 0 && words === '') return <Empty title="No commits yet" />
   return (
     <div class="history">
       <div class="history-list">
-        <Search words={words} leave={() => list.current?.focus()} found={found} />
+        <Search history={history} leave={() => list.current?.focus()} />
         <VirtualList
           class="list commit-list"
           box={list}
@@ -140,36 +104,31 @@ export function HistoryView({ tab, path }: HistoryProps) {
           tabIndex={0}
           aria-multiselectable={true}
           aria-keyshortcuts={`${HISTORY_KEYS} ${listKeysIn(historyViewActions)}`}
-          aria-activedescendant={current ? `commit-${selected.value}` : undefined}
+          aria-activedescendant={current ? `commit-${selected}` : undefined}
           count={rows.length}
           rowHeight={ROW_HEIGHT}
-          active={selected.value}
-          listOf={words.value}
+          active={selected}
+          listOf={words}
+          place={history.top}
           onWidth={width => {
             labelRoom.value = labelRoomIn(width)
           }}
-          onReach={index => {
-            if (index > rows.length - COMMITS_AT_ONCE / 4) more()
-          }}
+          onReach={index => history.reach(index)}
           onKeyDown={event => {
             if (asksForMenu(event)) {
-              openMenu(
-                selected.value,
-                event,
-                document.getElementById(`commit-${selected.value}`) ?? event.currentTarget,
-              )
+              openMenu(selected, event, document.getElementById(`commit-${selected}`) ?? event.currentTarget)
               return
             }
             if (event.ctrlKey || event.metaKey) return
             const step = event.altKey ? undefined : LIST_STEPS[event.key]
             if (event.key === 'Enter' && current && !event.altKey) travel(page, current, path)
-            else if (step !== undefined) select(selected.value + step, event.shiftKey)
+            else if (step !== undefined) history.select(selected + step, event.shiftKey)
             else {
               const run = historyActionFor(about, event) ?? actionFor(historyViewActions, { page, tab }, event)
               const why = run ? undefined : (whyNotRewritten(about, event) ?? whyForOne(about, event))
               if (why !== undefined) page.tell({ topic: 'history', title: why }, 'info')
               if (!run) return
-              hasSelected.current = true
+              history.keepSelection()
               run()
               event.stopPropagation()
             }
@@ -183,14 +142,15 @@ export function HistoryView({ tab, path }: HistoryProps) {
                 key={row.oid}
                 row={row}
                 index={index}
-                isSelected={isIn(index)}
-                isActive={index === selected.value}
+                isSelected={history.isSelected(index)}
+                isActive={index === selected}
                 labelRoom={labelRoom.value}
+                branch={branch}
                 dropPlace={dropAt.value === index ? 'above' : dropAt.value === index + 1 ? 'below' : undefined}
                 drag={drag}
                 select={event => {
-                  if (event.ctrlKey || event.metaKey) toggle(index)
-                  else select(index, event.shiftKey)
+                  if (event.ctrlKey || event.metaKey) history.toggle(index)
+                  else history.select(index, event.shiftKey)
                 }}
                 open={() => travel(page, row, path)}
                 openMenu={openMenu}
@@ -216,23 +176,25 @@ function travel(page: Page, { oid, path: old }: CommitRow, path: string | undefi
 }
 
 interface SearchProps {
-  words: Signal<string>
-  /** How many commits have the words, in words. */
-  found: string
+  history: HistoryState
   /** Moves the focus to the results. */
   leave: () => void
 }
 
-function Search({ words, found, leave }: SearchProps) {
+function Search({ history, leave }: SearchProps) {
   const field = usePlace<HTMLInputElement>('history search')
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  useEffect(() => () => clearTimeout(timer.current), [])
-  const look = (value: string, after: number) => {
+  const look = (after: number) => {
     clearTimeout(timer.current)
     timer.current = setTimeout(() => {
-      words.value = value.trim()
+      history.words.value = history.typed.trim()
     }, after)
   }
+  useEffect(() => {
+    // What was typed last, before something else was shown, may not have been searched for.
+    look(0)
+    return () => clearTimeout(timer.current)
+  }, [])
   return (
     <search class="graph-find">
       <Icon name="search" />
@@ -244,12 +206,17 @@ function Search({ words, found, leave }: SearchProps) {
         autocomplete="off"
         spellcheck={false}
         maxLength={400}
-        onInput={({ currentTarget }) => look(currentTarget.value, FIND_DELAY_MS)}
+        defaultValue={history.typed}
+        onInput={({ currentTarget }) => {
+          history.typed = currentTarget.value
+          look(FIND_DELAY_MS)
+        }}
         onKeyDown={event => {
           if (event.key === 'Escape') {
             event.currentTarget.value = ''
-            look('', 0)
-          } else if (event.key === 'Enter') look(event.currentTarget.value, 0)
+            history.typed = ''
+            look(0)
+          } else if (event.key === 'Enter') look(0)
           else if (event.key === 'ArrowDown') leave()
           else return
           event.preventDefault()
@@ -257,86 +224,10 @@ function Search({ words, found, leave }: SearchProps) {
         }}
       />
       <span class="meta" role="status">
-        {words.value === '' ? '' : found}
+        {history.words.value === '' ? '' : history.total.value}
       </span>
     </search>
   )
-}
-
-/**
- * The index of a row's commit after the rows were loaded again, also where it was made again with the same subject (as
- * by a reordering); undefined if the commit is gone.
- */
-function placeAfter(before: readonly CommitRow[], after: readonly CommitRow[], index: number): number | undefined {
-  const row = before[index]
-  const timeOf = ({ authored, committed }: CommitRow) => authored ?? committed
-  const isAgain = (other: CommitRow) =>
-    row !== undefined && other.subject === row.subject && timeOf(other) === timeOf(row)
-  const exact = after.findIndex(({ oid }) => oid === row?.oid)
-  const place = exact === -1 ? after.findIndex(isAgain) : exact
-  return place === -1 ? undefined : place
-}
-
-type RowsChange = (before: readonly CommitRow[], after: readonly CommitRow[]) => void
-
-/** The rows of a history. `follow` is called when they are loaded again, before the page renders the new rows. */
-function useHistory(page: Page, tab: Tab, path: string | undefined, words: string, follow: RowsChange) {
-  const rows = useSignal<CommitRow[]>([])
-  const problem = useSignal<string | undefined>(undefined)
-  const isComplete = useSignal(false)
-  /** The number of all commits, in words; '' if unknown. */
-  const total = useSignal('')
-  const isAsking = useRef(false)
-  const branch = tab.at.kind === 'branch' ? page.branch(tab.at.branch) : undefined
-  const tip = branch?.tip
-  // While a merge waits, the history is that of the branch's tip: the merge is not a commit yet.
-  const at: Tab['at'] = branch?.merging && tip !== undefined ? { kind: 'commit', commit: tip } : tab.at
-
-  const round = useRef(0)
-  const ask = async (from: number) => {
-    if (isAsking.current && from > 0) return
-    isAsking.current = true
-    const own = from > 0 ? round.current : ++round.current
-    try {
-      const fields = {
-        at,
-        from,
-        count: COMMITS_AT_ONCE,
-        ...(path !== undefined && { path }),
-        ...(words !== '' && { words }),
-      }
-      const answer = await page.connection.ask('history', fields)
-      // A newer request has been made meanwhile: this answer is dropped.
-      if (own !== round.current) return
-      problem.value = undefined
-      const next = [...rows.peek().slice(0, from), ...answer.rows]
-      batch(() => {
-        if (from === 0) follow(rows.peek(), next)
-        rows.value = next
-        isComplete.value = answer.rows.length < COMMITS_AT_ONCE
-        total.value =
-          answer.total === undefined ? '' : `${answer.isCut ? 'newest ' : ''}${plural(answer.total, 'commit')}`
-      })
-    } catch (error) {
-      if (own === round.current) problem.value = (error as Error).message
-    }
-    isAsking.current = false
-  }
-  // Loaded again when the branch has a new commit, the file is renamed, or other words are searched.
-  useEffect(() => {
-    ask(0)
-  }, [tip, path, words])
-  const more = () => {
-    if (!isComplete.peek() && rows.peek().length > 0) ask(rows.peek().length)
-  }
-  return {
-    rows: rows.value,
-    problem: problem.value,
-    again: () => ask(0),
-    isComplete: isComplete.value,
-    found: total.value,
-    more,
-  }
 }
 
 /** Dragging commits to another place of the list, which is given as the index of the row below it. */
@@ -355,6 +246,8 @@ interface HistoryRowProps {
   isActive: boolean
   /** The width for the labels, in pixels. */
   labelRoom: number
+  /** The branch whose history it is. */
+  branch: string | undefined
   /** The side of the row at which a drop would insert the dragged commits. */
   dropPlace: 'above' | 'below' | undefined
   drag: RowDrag
@@ -370,7 +263,7 @@ function placeAt(event: DragEvent & { currentTarget: HTMLElement }, index: numbe
 }
 
 function HistoryRow(props: HistoryRowProps) {
-  const { row, index, isSelected, isActive, labelRoom, dropPlace, drag, select, open, openMenu } = props
+  const { row, index, isSelected, isActive, labelRoom, branch, dropPlace, drag, select, open, openMenu } = props
   const { oid, subject, author, committed, model, parents } = row
   return (
     // The list has the focus and handles the keys of its rows.
@@ -401,7 +294,7 @@ function HistoryRow(props: HistoryRowProps) {
     >
       <span class="subject">
         <Icon name={model ? 'bot' : 'user'} tone={model ? 'by-ai' : ''} />
-        <CommitLabels commit={oid} room={labelRoom} />
+        <CommitLabels commit={oid} room={labelRoom} first={branch} />
         <bdi class="cut">{withoutTricks(subject)}</bdi>
       </span>
       <span class="who">

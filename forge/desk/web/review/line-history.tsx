@@ -1,5 +1,4 @@
 /** The history of some lines of a file: the commits that changed them, each with what it changed in them. */
-import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import { branchOf } from '../page/branch-facts.ts'
@@ -43,7 +42,7 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
     [path, from, to],
   )
   // By its commit, so that it stays selected where the list is loaded again, as after a rename of the file.
-  const selectedCommit = useSignal<string | undefined>(undefined)
+  const { top, selectedOfLines: selectedCommit } = tab.history
   const list = usePlace<HTMLDivElement>('list')
   const rows = asked.latest.value
   const isKnown = rows !== undefined
@@ -89,6 +88,7 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
         count={rows.length}
         rowHeight={ROW_HEIGHT}
         active={selected}
+        place={top}
         aria-keyshortcuts={HISTORY_KEYS}
         onKeyDown={event => {
           if (asksForMenu(event)) {

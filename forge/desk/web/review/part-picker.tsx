@@ -12,7 +12,7 @@ import { plural } from '../ui/times.ts'
 import { Blobs } from './blobs.tsx'
 import { ChangedPath, titleOf } from './changed-path.tsx'
 import { type Diff, type DiffLine, diffOf, isWithoutNewline } from './diff.ts'
-import { NoNewline } from './diff-view.tsx'
+import { lineEndWords, NoNewline } from './diff-view.tsx'
 import { LineCounts } from './line-counts.tsx'
 import { keyOfLine, type LineRun, rangesOf, runsOf } from './line-runs.ts'
 import { ChangeLetter } from './review-side.tsx'
@@ -22,8 +22,30 @@ const MAX_LINE_LENGTH = 500
 /** Lines in a file's diff above which it can only be chosen as a whole. */
 const MAX_LINES_TO_CHOOSE = 2_000
 
-/** The choice within one file: all of it, or lines; of a renamed file without any lines, the rename alone. */
-type Choice = 'whole' | { runs: readonly LineRun[]; lines: ReadonlySet<string> }
+/** What can be chosen in a file: its changed lines, and the change of all line endings. */
+interface Choosable {
+  runs: readonly LineRun[]
+  hasLineEnds: boolean
+}
+
+/** Stands for the change of all line endings among the keys of lines. */
+const LINE_ENDS = 'line endings'
+
+const keysIn = ({ runs, hasLineEnds }: Choosable): string[] => [
+  ...runs.flatMap(({ lines }) => lines.map(keyOfLine)),
+  ...(hasLineEnds ? [LINE_ENDS] : []),
+]
+
+/**
+ * The choice within one file: all of it, or some of its keys; of a renamed file without any of them, the rename alone.
+ */
+type Choice = 'whole' | { runs: readonly LineRun[]; keys: ReadonlySet<string> }
+
+/** The part of a file that was chosen by keys. */
+const linesOf = ({ runs, keys }: Exclude<Choice, 'whole'>): Pick<Part, 'lines' | 'lineEnds'> => ({
+  lines: rangesOf(runs, keys),
+  lineEnds: keys.has(LINE_ENDS),
+})
 
 /** The changes that the user has chosen, by path. */
 export class PartChoice {
@@ -40,7 +62,7 @@ export class PartChoice {
     return [...this.#files.value].map(([path, choice]) => {
       const change = this.#shown.get(path)
       const shown = change && { shown: { before: change.before?.oid, after: change.after?.oid } }
-      return { path, ...(choice !== 'whole' && { lines: rangesOf(choice.runs, choice.lines) }), ...shown }
+      return { path, ...(choice !== 'whole' && linesOf(choice)), ...shown }
     })
   }
 
@@ -68,30 +90,30 @@ export class PartChoice {
   /** Chooses the rename of a file without its lines, or takes both back: lines are those of the new path. */
   setRename(path: string, isChosen: boolean): void {
     this.dropped.value = []
-    this.#set(path, isChosen ? { runs: [], lines: new Set() } : undefined)
+    this.#set(path, isChosen ? { runs: [], keys: new Set() } : undefined)
   }
 
-  has(path: string, line: DiffLine): boolean {
+  has(path: string, key: string): boolean {
     const choice = this.#files.value.get(path)
-    return choice === 'whole' || choice?.lines.has(keyOfLine(line)) === true
+    return choice === 'whole' || choice?.keys.has(key) === true
   }
 
   /**
-   * Chooses some lines of a file, or takes them back. All lines together are the whole file; of a renamed file, the
-   * rename stays chosen without them.
+   * Chooses some of what can be chosen in a file, by keys, or takes it back. All of it together is the whole file; of a
+   * renamed file, the rename stays chosen without it.
    */
-  setLines(path: string, runs: readonly LineRun[], lines: readonly DiffLine[], isChosen: boolean): void {
+  set(path: string, choosable: Choosable, keys: readonly string[], isChosen: boolean): void {
     this.dropped.value = []
-    const all = runs.flatMap(run => run.lines.map(keyOfLine))
+    const all = keysIn(choosable)
     const choice = this.#files.peek().get(path)
-    const chosen = new Set(choice === 'whole' ? all : choice?.lines)
-    for (const key of lines.map(keyOfLine)) {
+    const chosen = new Set(choice === 'whole' ? all : choice?.keys)
+    for (const key of keys) {
       if (isChosen) chosen.add(key)
       else chosen.delete(key)
     }
     const isRenamed = this.#shown.get(path)?.from !== undefined
     if (chosen.size === 0 && !isRenamed) this.#set(path, undefined)
-    else this.#set(path, chosen.size === all.length ? 'whole' : { runs, lines: chosen })
+    else this.#set(path, chosen.size === all.length ? 'whole' : { runs: choosable.runs, keys: chosen })
   }
 
   #set(path: string, choice: Choice | undefined): void {
@@ -207,11 +229,13 @@ function FileLines({ change, choice }: FileProps) {
   if (!diff || count === 0 || count > MAX_LINES_TO_CHOOSE) {
     return <Blobs change={change} isSideBySide={false} ignoresBlanks={false} />
   }
+  const choosable = { runs, hasLineEnds: diff.lineEnds !== undefined }
   return (
     <div class="diff-code">
       {from === undefined ? null : <RenameLine path={path} from={from} choice={choice} />}
+      {diff.lineEnds ? <LineEndsLine ends={diff.lineEnds} {...{ path, choosable, choice }} /> : null}
       {runs.map(run => (
-        <Run key={`${run.range.fromA} ${run.range.fromB}`} {...{ path, diff, runs, run, choice }} />
+        <Run key={`${run.range.fromA} ${run.range.fromB}`} {...{ path, diff, choosable, run, choice }} />
       ))}
     </div>
   )
@@ -233,17 +257,40 @@ function RenameLine({ path, from, choice }: { path: string; from: string; choice
   )
 }
 
+interface LineEndsProps {
+  path: string
+  ends: NonNullable<Diff['lineEnds']>
+  choosable: Choosable
+  choice: PartChoice
+}
+
+/** The change of all line endings of a file whose lines can be chosen. */
+function LineEndsLine({ path, ends, choosable, choice }: LineEndsProps) {
+  const id = useId()
+  return (
+    <label class="part-head" for={id}>
+      <Check
+        id={id}
+        words={`Line endings of ${readable(path)}`}
+        isChecked={choice.has(path, LINE_ENDS)}
+        onChange={isChosen => choice.set(path, choosable, [LINE_ENDS], isChosen)}
+      />
+      <span class="meta">{lineEndWords(ends)} Selected lines do not include it.</span>
+    </label>
+  )
+}
+
 interface RunProps {
   path: string
   diff: Diff
-  runs: readonly LineRun[]
+  choosable: Choosable
   run: LineRun
   choice: PartChoice
 }
 
-function Run({ path, diff, runs, run, choice }: RunProps) {
+function Run({ path, diff, choosable, run, choice }: RunProps) {
   const { lines, range } = run
-  const chosen = lines.filter(line => choice.has(path, line)).length
+  const chosen = lines.filter(line => choice.has(path, keyOfLine(line))).length
   const id = useId()
   const at = range.toB > range.fromB ? range.fromB + 1 : range.fromA + 1
   return (
@@ -254,7 +301,7 @@ function Run({ path, diff, runs, run, choice }: RunProps) {
           words={`Change at line ${at} of ${readable(path)}`}
           isChecked={chosen === lines.length}
           isMixed={chosen > 0 && chosen < lines.length}
-          onChange={isChosen => choice.setLines(path, runs, lines, isChosen)}
+          onChange={isChosen => choice.set(path, choosable, lines.map(keyOfLine), isChosen)}
         />
         <span class="meta">
           Line {at}: {plural(lines.length, 'changed line')}
@@ -270,8 +317,8 @@ function Run({ path, diff, runs, run, choice }: RunProps) {
               <Check
                 id={`${id}${key}`}
                 words={`${line.kind} ${text}${isUnended ? ', no newline at end of file' : ''}`}
-                isChecked={choice.has(path, line)}
-                onChange={isChosen => choice.setLines(path, runs, [line], isChosen)}
+                isChecked={choice.has(path, key)}
+                onChange={isChosen => choice.set(path, choosable, [key], isChosen)}
               />
               <b>{sign}</b>
               <span>{text}</span>

@@ -8,7 +8,7 @@ import { isOfForge } from '../page/conversation-files.ts'
 import { following, type PartsContent } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
-import { undoButton, untilMore } from '../page/undo.ts'
+import { undoOfLast } from '../page/undo.ts'
 import type { NamedCommit } from '../steps/source-steps.ts'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
 
@@ -34,8 +34,7 @@ function savingSome(page: Page, branch: string): PartsContent {
     run: async (parts, message) => {
       const fields = { branch, parts, ...(message !== '' && { message }) }
       const { commit } = await page.connection.ask('save parts', fields)
-      const undoing = { lasts: untilMore(page), actions: [undoButton(page)] }
-      page.tell({ topic: TOPIC, title: `Saved → ${shortId(commit)}`, branch, ...undoing })
+      page.tell({ topic: TOPIC, title: `Saved → ${shortId(commit)}`, branch, ...undoOfLast(page) })
     },
   }
 }
@@ -58,10 +57,9 @@ function takingBack(page: Page, { oid, subject }: NamedCommit, branch: string): 
       return changes.filter(({ path }) => !isOfForge(path))
     },
     run: async parts => {
-      const lasts = untilMore(page)
       await page.connection.ask('take back', { branch, commit: oid, parts })
       const title = `Some changes of ${shortId(oid)} are taken back as drafts`
-      page.tell({ topic: TOPIC, title, branch, lasts, actions: [undoButton(page)] })
+      page.tell({ topic: TOPIC, title, branch, ...undoOfLast(page) })
     },
   }
 }

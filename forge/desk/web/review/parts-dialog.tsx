@@ -38,22 +38,15 @@ export function PartsDialog({ content, close }: Props) {
   }, [choice, changes, conflicts.join('\0')])
   const { parts } = choice
   const { problem, isBusy, start } = useDialogRun(
-    async () => {
-      try {
-        await content.run(parts, message.value.trim())
-      } catch (error) {
-        asked.refresh()
-        throw error
-      }
-    },
     () => {
       page.dialogTexts.drop(title)
       close()
     },
+    () => asked.refresh(),
   )
   const isOff = isBusy.value || parts.length === 0
   const submit = () => {
-    if (!isOff) void start()
+    if (!isOff) void start(() => content.run(parts, message.value.trim()))
   }
   return (
     <DialogFrame title={content.title} close={close} look="step-dialog">

@@ -1,6 +1,6 @@
 /** The side bar of a review: its files. */
 import type { RefObject } from 'preact'
-import { useRef } from 'preact/hooks'
+import { useMemo, useRef } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
 import { usePlace } from '../page/places.ts'
 import { byKind, MAX_COMMITS_ONE_BY_ONE, type ReviewState } from '../page/review-state.ts'
@@ -9,6 +9,7 @@ import { Icon } from '../ui/icons.tsx'
 import { shortId, withoutTricks } from '../ui/names.ts'
 import { age, digits, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
+import { endingAlike } from '../ui/words.tsx'
 import { ChangedPath, titleOf } from './changed-path.tsx'
 import { LineCounts, UNCOUNTED, uncountedIn } from './line-counts.tsx'
 
@@ -34,6 +35,7 @@ export function ReviewSide({ tab }: { tab: Tab }) {
     ...(shown.conversation.length > 0 ? [CONVERSATION] : []),
     ...(review.showsConversation.value ? shown.conversation : []),
   ]
+  const alike = useMemo(() => endingAlike(changes.map(({ path }) => path)), [changes])
   const list = useRef<HTMLDivElement>(null)
   const added = code.reduce((sum, change) => sum + (change.added ?? 0), 0)
   const deleted = code.reduce((sum, change) => sum + (change.deleted ?? 0), 0)
@@ -72,7 +74,8 @@ export function ReviewSide({ tab }: { tab: Tab }) {
           if (row === CONVERSATION) {
             return <ConversationHead key={row} review={review} count={shown.conversation.length} look="filerow plain" />
           }
-          return row ? <ChangeRow key={row.path} review={review} change={row} /> : null
+          if (!row) return null
+          return <ChangeRow key={row.path} review={review} change={row} isCutAtEnd={alike.has(row.path)} />
         }}
       />
       <LookedAtCount review={review} changes={code} />
@@ -157,7 +160,13 @@ export function ConversationHead({ review, count, look = 'conversation-head' }: 
   )
 }
 
-function ChangeRow({ review, change }: { review: ReviewState; change: Change }) {
+interface ChangeRowProps {
+  review: ReviewState
+  change: Change
+  isCutAtEnd: boolean
+}
+
+function ChangeRow({ review, change, isCutAtEnd }: ChangeRowProps) {
   return (
     <button
       type="button"
@@ -167,7 +176,7 @@ function ChangeRow({ review, change }: { review: ReviewState; change: Change }) 
       onClick={() => review.select(change.path)}
     >
       <ChangeLetter status={change.status} />
-      <ChangedPath of={change} />
+      <ChangedPath of={change} isCutAtEnd={isCutAtEnd} />
       <LineCounts count={change} />
       {review.isLookedAt(change) ? <Icon name="check" size="xs" /> : <span />}
     </button>

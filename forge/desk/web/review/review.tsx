@@ -22,8 +22,8 @@ import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
 import { BaseName } from './base-dialog.tsx'
 import { Blobs } from './blobs.tsx'
 import { ChangedPath } from './changed-path.tsx'
-import { beginComment, CommentCount, commentsAt, LineComments, OtherComments } from './comments.tsx'
-import { type DiffLine, lineIn } from './diff.ts'
+import { beginComment, CommentCount, commentsAt, HiddenComments, LineComments, OtherComments } from './comments.tsx'
+import { type DiffLine, lineIn, textAt } from './diff.ts'
 import type { DiffComments } from './diff-view.tsx'
 import { LineCounts } from './line-counts.tsx'
 import { reviewActions } from './review-actions.ts'
@@ -354,11 +354,23 @@ function commentsOf(page: Page, tab: Tab, { path }: Change): DiffComments {
     return [{ path, side: 'after', line: after }, ...(before === undefined ? [] : [old])]
   }
   return {
-    has: line =>
+    has: (line, side) =>
       placesOf(line).some(
-        place => isSamePlace(place, tab.review.draft.place.value) || commentsAt(tab, place).length > 0,
+        place =>
+          (side ?? place.side) === place.side &&
+          (isSamePlace(place, tab.review.draft.place.value) || commentsAt(tab, place).length > 0),
       ),
-    below: (line, text) => <LineComments tab={tab} places={placesOf(line)} text={text} />,
+    below: (line, text, side) => (
+      <LineComments tab={tab} places={placesOf(line).filter(it => (side ?? it.side) === it.side)} text={text} />
+    ),
+    hidden: ({ parts, ...diff }) => (
+      <HiddenComments
+        tab={tab}
+        path={path}
+        isDrawn={(side, number) => parts.some(({ lines }) => lines.some(line => line[side] === number))}
+        textOf={(side, number) => textAt(diff[side], number)}
+      />
+    ),
     begin: line => beginComment(page, tab, placesOf(line)[0]),
     follow: (side, from, to) => {
       const { draft } = tab.review

@@ -5,7 +5,7 @@ import { attempt } from '../page/actions.ts'
 import { following, type PickContent } from '../page/dialog-content.ts'
 import { moveDrafts } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
-import { undoButton, untilMore } from '../page/undo.ts'
+import { undoOfLast } from '../page/undo.ts'
 import { readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { branchesToPick, choiceOf } from './source-steps.ts'
@@ -43,8 +43,9 @@ export function applyStash(page: Page, { commit, words }: Source): void {
     const more = conflicts.length === 0 ? '' : `: ${plural(conflicts.length, 'file')} in conflict`
     page.open({ kind: 'branch', branch })
     page.tell({
-      ...{ topic: STEP_TOPIC, title: `Applied ${readable(name)} to the drafts of ${readable(branch)}${more}.` },
-      ...{ lasts: untilMore(page), actions: [undoButton(page)] },
+      topic: STEP_TOPIC,
+      title: `Applied ${readable(name)} to the drafts of ${readable(branch)}${more}.`,
+      ...undoOfLast(page),
     })
   }
   page.dialog.value = {
@@ -63,12 +64,11 @@ export function applyStash(page: Page, { commit, words }: Source): void {
 
 /** Drops a stash. Its notice has Undo. */
 export function dropStash(page: Page, { commit }: Source): Promise<void> {
-  const lasts = untilMore(page)
   return attempt(
     page,
     async () => {
       const { name } = await page.connection.ask('drop stash', { commit })
-      page.tell({ topic: STEP_TOPIC, title: `Dropped ${readable(name)}`, lasts, actions: [undoButton(page)] })
+      page.tell({ topic: STEP_TOPIC, title: `Dropped ${readable(name)}`, ...undoOfLast(page) })
     },
     { topic: STEP_TOPIC },
   )

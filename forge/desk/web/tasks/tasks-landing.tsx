@@ -7,14 +7,14 @@ import { useId } from 'preact/hooks'
 import type { TasksWord } from '../../contract/tasks.ts'
 import { resultBranch } from '../../contract/tasks.ts'
 import { usePreview } from '../graph/use-preview.ts'
-import { useRefusal } from '../graph/use-refusal.ts'
+import { useStepRun } from '../graph/use-step-run.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
 import { saveAll } from '../page/saving.ts'
 import { type Page, usePage } from '../page/state.ts'
 import type { TasksState } from '../page/tasks-state.ts'
-import { undoButton, untilMore } from '../page/undo.ts'
+import { undoOfLast } from '../page/undo.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
 import { openSteps } from '../steps/source-steps.ts'
 import { branchSource, commitSource } from '../steps/step-ways.ts'
@@ -35,41 +35,32 @@ export function LandingDialog({ content, tasks, close }: Props) {
   const page = usePage()
   const id = useId()
   const onto = useSignal(firstTarget(page))
-  const isBusy = useSignal(false)
   const { run, task } = content
   const { landing, changes, warnings, trouble, hasConflicts, source, look } = useLanding(tasks, content, onto.value)
-  const { problem, body, refuse } = useRefusal(look)
-  const drafts = draftsOf(page, onto.value)
+  const { problem, isBusy, start, body } = useStepRun((title: string) => {
+    close()
+    page.tell({ title, ...undoOfLast(page) })
+    tasks.lookSoon(0)
+  }, look)
   const isOff = isBusy.value || landing?.tree === undefined
+  const drafts = draftsOf(page, onto.value)
   const words = readable(resultBranch(run, task))
 
-  const land = async () => {
+  const land = () => {
     if (isOff || landing?.tree === undefined) return
-    isBusy.value = true
-    problem.value = undefined
-    try {
-      const word = {
-        tell: 'land',
-        run,
-        ...(task !== undefined && { task }),
-        onto: onto.value,
-        tree: landing.tree,
-        ...(landing.unchecked !== undefined && { anyway: true }),
-      } satisfies TasksWord
-      const lasts = untilMore(page)
+    const word = {
+      tell: 'land',
+      run,
+      ...(task !== undefined && { task }),
+      onto: onto.value,
+      tree: landing.tree,
+      ...(landing.unchecked !== undefined && { anyway: true }),
+    } satisfies TasksWord
+    void start(async () => {
       const { words: said } = await page.connection.ask('tell tasks', { word })
-      close()
       // The line with the command to undo is left out, since the notice has a button.
-      const title = said.findLast(line => !line.startsWith('To undo:')) ?? 'Landed'
-      page.tell({
-        ...{ title, lasts },
-        actions: [undoButton(page)],
-      })
-      tasks.lookSoon(0)
-    } catch (error) {
-      refuse(error)
-    }
-    isBusy.value = false
+      return said.findLast(line => !line.startsWith('To undo:')) ?? 'Landed'
+    })
   }
 
   const save = async () => {

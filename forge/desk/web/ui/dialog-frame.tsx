@@ -1,6 +1,7 @@
 /** The frame of all dialogs: a title, the focus kept inside, and Escape. */
 import type { ComponentChildren, RefObject } from 'preact'
 import { useId, useRef } from 'preact/hooks'
+import { isTypingKey } from './keys.ts'
 import { useModal } from './modal.ts'
 import { Button } from './words.tsx'
 
@@ -9,12 +10,15 @@ interface FrameProps {
   close: () => void
   children: ComponentChildren
   look?: string
+  /** Called with a letter, a space before Tab, or Backspace, which was meant for the field behind the dialog. */
+  type?: ((key: string) => void) | undefined
 }
 
 /** A native dialog: the browser keeps the focus inside, closes it on Escape, and restores the focus. */
-export function DialogFrame({ title, close, children, look = '' }: FrameProps) {
+export function DialogFrame({ title, close, children, look = '', type }: FrameProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useId()
+  const wasTabbed = useRef(false)
   useModal(dialog)
   return (
     <dialog
@@ -22,6 +26,12 @@ export function DialogFrame({ title, close, children, look = '' }: FrameProps) {
       class={`dialog ${look}`}
       aria-labelledby={heading}
       onKeyDown={event => {
+        if (event.key === 'Tab') wasTabbed.current = true
+        const isForButton = event.key === 'Enter' || (event.key === ' ' && wasTabbed.current)
+        if (type && isTypingKey(event) && !isForButton) {
+          event.preventDefault()
+          type(event.key)
+        }
         if (event.key !== 'Escape') return
         // Close at once: the next key is meant for the page behind, before the browser reports the close.
         event.preventDefault()

@@ -3,35 +3,39 @@ import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { type Hold, heldKeys } from './held-keys.ts'
 
-export interface DialogRun {
-  /** Why the last run failed. */
+export interface DialogRun<Done = void> {
+  /** Why the last run failed; to be cleared at the next change in the dialog. */
   problem: Signal<string | undefined>
   isBusy: Signal<boolean>
-  /** Begins a run, unless one is under way. */
-  start: () => Promise<void>
+  /** Runs an action, unless one is under way. */
+  start: (run: () => Promise<Done>) => Promise<void>
 }
 
 /**
- * Runs the action of a dialog, and closes it. If the action fails, the dialog stays open and shows the error. Keys that
- * are pressed meanwhile are meant for what is shown after the dialog: they are held until then, and dropped on failure.
+ * Runs the action of a dialog, and closes it. If the action fails, the dialog stays open and shows the error; `failed`
+ * is called then. Keys that are pressed meanwhile are meant for what is shown after the dialog: they are held until
+ * then, and dropped on failure.
  */
-export function useDialogRun(run: () => Promise<void>, close: () => void): DialogRun {
+export function useDialogRun<Done = void>(
+  close: (done: Done) => void,
+  failed: () => unknown = () => {},
+): DialogRun<Done> {
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const hold = useRef<Hold | undefined>(undefined)
   useEffect(() => () => hold.current?.forget(), [])
-  const start = async () => {
+  const start = async (run: () => Promise<Done>) => {
     if (isBusy.peek()) return
     isBusy.value = true
     problem.value = undefined
-    const keys = heldKeys.hold(undefined, 'Enter')
+    const keys = heldKeys.holdInDialog()
     hold.current = keys
     try {
-      await run()
-      close()
+      close(await run())
       keys.release()
     } catch (error) {
-      problem.value = (error as Error).message
+      problem.value = error instanceof Error ? error.message : String(error)
+      failed()
       keys.forget()
     }
     isBusy.value = false

@@ -16,6 +16,8 @@ export type PlaceName =
   | 'versions'
   | 'list'
   | 'message'
+  /** The message field of the chat beside the editor. */
+  | 'docked message'
   /** The button in the status bar that changes the indentation. */
   | 'indentation'
   /** The button in the status bar that changes the line endings. */
@@ -32,6 +34,8 @@ export type PlaceName =
   | 'conflicted files'
   /** The button that finishes a merge. */
   | 'finish'
+  /** The end of the list of a merge's files: its message, and the buttons that end it. */
+  | 'end of merge'
   | 'runs'
   | 'approval'
   | 'model'
@@ -48,9 +52,9 @@ const CONTENT: readonly PlaceName[] = [
   'message',
   'search field',
   'diffs',
-  'file tab',
-  'branch tab',
 ]
+/** The places to focus while nothing in the content can have the focus. */
+const TABS: readonly PlaceName[] = ['file tab', 'branch tab']
 
 /** The elements that can be focused, by the name of their place. They register themselves: see usePlace. */
 export class FocusPlaces {
@@ -81,10 +85,48 @@ export class FocusPlaces {
     return this.find(name)?.contains(document.activeElement) === true
   }
 
-  /** Focuses the content in the middle. */
-  focusContent(): void {
-    CONTENT.some(name => this.focus(name))
+  /**
+   * Focuses the text field with this label, or else the content in the middle. Returns false if nothing there can have
+   * the focus, such as while it loads.
+   */
+  focusContent(field?: string): boolean {
+    return (field !== undefined && focusField(field)) || CONTENT.some(name => this.focus(name))
   }
+
+  /** Focuses the tab of what is shown. */
+  focusTab(): void {
+    TABS.some(name => this.focus(name))
+  }
+}
+
+/** Where a tab has its text fields: its content, and the status bar. Not in dialogs, menus and the rows of tabs. */
+const WORK = 'main, .status'
+
+/** Knows which text field of a tab is in use, by its label: the field is a new element when its tab is shown again. */
+export class FieldInUse {
+  #last: Element | undefined
+
+  /** Begins to listen to where the focus goes. */
+  listen(): void {
+    window.addEventListener('focusin', ({ target }) => {
+      if (target instanceof Element && target.closest(WORK)) this.#last = target
+    })
+  }
+
+  /** The label of the text field that had the focus last; undefined if something else had it, such as an editor. */
+  get label(): string | undefined {
+    const field = this.#last?.isConnected && this.#last.matches('input, textarea') ? this.#last : undefined
+    return field?.getAttribute('aria-label') ?? undefined
+  }
+}
+
+/** Focuses the text field with a label. Returns false if there is none, or several. */
+function focusField(label: string): boolean {
+  const fields = [...document.querySelectorAll<HTMLElement>(`:is(${WORK}) :is(input, textarea)`)]
+  const [field, ...others] = fields.filter(it => it.getAttribute('aria-label') === label)
+  if (others.length > 0) return false
+  field?.focus()
+  return field !== undefined && document.activeElement === field
 }
 
 /** Text fields, and editors. */
@@ -97,6 +139,8 @@ const TEXT = 'input, textarea, [contenteditable="true"]'
 export class FocusWish {
   /** Increases with each wish, so that what gets the focus is rendered. */
   readonly made = signal(0)
+  /** The label of the text field that is to get the focus, if there is one. */
+  field: string | undefined
   #from: Element | null = null
   #listening: AbortController | undefined
 
@@ -104,8 +148,9 @@ export class FocusWish {
     return this.#listening !== undefined && !typing.isInterrupted
   }
 
-  make(): void {
+  make(field?: string): void {
     this.end()
+    this.field = field
     this.#from = document.activeElement
     const listening = new AbortController()
     const options = { signal: listening.signal, capture: true }
@@ -119,6 +164,7 @@ export class FocusWish {
   end(): void {
     this.#listening?.abort()
     this.#listening = undefined
+    this.field = undefined
   }
 
   /** Whether a key moves the focus, or is typed into another field than the one that had the focus at the wish. */

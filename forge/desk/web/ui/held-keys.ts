@@ -23,6 +23,8 @@ export class HeldKeys {
   readonly #holds = new Set<Hold>()
   /** A key that is dropped until another one is pressed. */
   #dropped: string | undefined
+  /** Whether a dialog is open meanwhile, and whether Tab was pressed in it. */
+  #dialog: 'none' | 'open' | 'tabbed' = 'none'
   #isPressing = false
 
   /** Begins to listen, ahead of all others that do. */
@@ -31,11 +33,24 @@ export class HeldKeys {
   }
 
   /**
-   * Holds all keys from now on. With several holds, keys are held until all have ended. `first`: a key that is held,
-   * too. `dropped`: the key that has begun what is waited for: pressed again before any other, it means the same.
+   * Holds the keys for what is shown after a dialog, while that is still open. Enter, pressed again before any other
+   * key, is the one that has submitted the dialog. Tab goes through the buttons of the dialog, such as Stop, which are
+   * then pressed by Enter and Space.
    */
-  hold(first?: KeyboardEvent, dropped?: string): Hold {
-    this.#dropped = dropped
+  holdInDialog(): Hold {
+    const hold = this.hold()
+    this.#dropped = 'Enter'
+    this.#dialog = 'open'
+    return hold
+  }
+
+  /**
+   * Holds all keys from now on. With several holds, keys are held until all have ended. `first`: a key that is held,
+   * too.
+   */
+  hold(first?: KeyboardEvent): Hold {
+    this.#dropped = undefined
+    this.#dialog = 'none'
     // It may be one that is just pressed again: the others come after it.
     if (first) this.#keys.unshift(first)
     const hold: Hold = {
@@ -62,11 +77,18 @@ export class HeldKeys {
       for (const { forget } of this.#holds) forget()
       return
     }
+    if (this.#isHolding && this.#isForButtons(event)) return
     event.preventDefault()
     event.stopImmediatePropagation()
     if (this.#isHolding && event.key === this.#dropped) return
     if (!MODIFIER.test(event.key)) this.#dropped = undefined
     this.#keys.push(event)
+  }
+
+  /** Whether a key is for the buttons of the dialog that is open meanwhile. */
+  #isForButtons({ key }: KeyboardEvent): boolean {
+    if (key === 'Tab' && this.#dialog === 'open') this.#dialog = 'tabbed'
+    return this.#dialog === 'tabbed' && (key === 'Tab' || key === 'Enter' || key === ' ')
   }
 
   async #press(): Promise<void> {

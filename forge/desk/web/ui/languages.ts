@@ -1,5 +1,5 @@
 /** The language of a file by its name or its first line. Each language is a chunk of its own, loaded when needed. */
-import { LanguageSupport, StreamLanguage, type StreamParser } from '@codemirror/language'
+import { indentService, LanguageSupport, StreamLanguage, type StreamParser } from '@codemirror/language'
 import type { Text } from '@codemirror/state'
 import { baseName } from './names.ts'
 import { isTooDeepToColour } from './nesting.ts'
@@ -17,6 +17,20 @@ const stream = (load: () => Promise<StreamParser<unknown>>, comments?: { line: s
 
 const javascript = (options: { jsx?: boolean; typescript?: boolean }): Load => {
   return async () => (await import('@codemirror/lang-javascript')).javascript(options)
+}
+
+/**
+ * Without its keys: Enter would insert the marker of a list, also within an entry. HTML in it has neither closing tags
+ * nor an indentation of its own (null keeps that of the line before): four spaces would make code of the text in it.
+ */
+const markdown: Load = async () => {
+  const [{ markdown }, { html }] = await Promise.all([
+    import('@codemirror/lang-markdown'),
+    import('@codemirror/lang-html'),
+  ])
+  const htmlTagLanguage = html({ matchClosingTags: false, autoCloseTags: false })
+  const { language, support } = markdown({ addKeymap: false, htmlTagLanguage })
+  return new LanguageSupport(language, [support, indentService.of(() => null)])
 }
 
 const cpp: Load = async () => (await import('./cpp.ts')).cpp()
@@ -57,8 +71,7 @@ const LANGUAGES = {
   LaTeX: stream(async () => (await import('@codemirror/legacy-modes/mode/stex')).stex),
   Less: stream(async () => (await import('@codemirror/legacy-modes/mode/css')).less),
   Lua: stream(async () => (await import('@codemirror/legacy-modes/mode/lua')).lua),
-  // Without its keys: Enter would insert the marker of a list, also within an entry.
-  Markdown: async () => (await import('@codemirror/lang-markdown')).markdown({ addKeymap: false }),
+  Markdown: markdown,
   'Objective-C': stream(async () => (await clike()).objectiveC),
   OCaml: stream(async () => (await import('@codemirror/legacy-modes/mode/mllike')).oCaml),
   Pascal: stream(async () => (await import('@codemirror/legacy-modes/mode/pascal')).pascal),

@@ -23,6 +23,13 @@ import { fetchWith, readSecret } from './secret.ts'
 /** The server refused, with a sentence for the user. */
 export class Refused extends Error {}
 
+/** There is no connection: the question was not sent. */
+export class NotConnected extends Error {
+  constructor() {
+    super('The desk does not answer at the moment. Try again when it is back.')
+  }
+}
+
 /** The connection broke before the answer arrived. */
 export class Disconnected extends Error {
   constructor() {
@@ -135,8 +142,7 @@ export class Connection {
       this.#embedded.delete(key)
       return value
     }
-    if (!this.isUp.peek() && !isRepeatable)
-      throw new Refused('The desk does not answer at the moment. Try again when it is back.')
+    if (!this.isUp.peek() && !isRepeatable) throw new NotConnected()
     const question = { ...fields, id: ++this.#lastId, ask } as Asked
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     this.#pending.set(question.id, { question, resolve, reject })

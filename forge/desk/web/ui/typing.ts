@@ -41,13 +41,13 @@ export class Typing {
     const options = { capture: true }
     window.addEventListener('input', event => this.#typed(event), options)
     window.addEventListener('keydown', event => this.#pressed(event), options)
-    window.addEventListener('pointerdown', () => this.#forget(), options)
+    window.addEventListener('pointerdown', () => this.forget(), options)
     new MutationObserver(() => this.#lookForField()).observe(document.body, { childList: true, subtree: true })
   }
 
   #typed({ target }: Event): void {
     if (!(target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement)) return
-    this.#forget()
+    this.forget()
     this.#field = target
     this.#at = performance.now()
   }
@@ -55,7 +55,7 @@ export class Typing {
   #pressed(event: KeyboardEvent): void {
     if (!this.isInterrupted) {
       // Enter, Escape or a command may close the field as the user wants it.
-      if (event.key === 'Enter' || !(isTypingKey(event) || isModifier(event))) this.#forget()
+      if (event.key === 'Enter' || !(isTypingKey(event) || isModifier(event))) this.forget()
       return
     }
     if (isModifier(event)) return
@@ -64,7 +64,7 @@ export class Typing {
       this.#report(textAfter(this.#text ?? '', event.key))
       return
     }
-    this.#forget()
+    this.forget()
     if (event.key !== 'Tab') this.onEnd?.()
   }
 
@@ -77,7 +77,8 @@ export class Typing {
     if (text.trim() !== '' && this.#field?.type !== 'password') this.onInterrupted?.(text)
   }
 
-  #forget(): void {
+  /** Called before a field leaves the page, if another field with its text takes its place and gets the focus. */
+  forget(): void {
     this.#field = undefined
     this.#text = undefined
   }

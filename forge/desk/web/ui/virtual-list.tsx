@@ -1,5 +1,5 @@
 /** A long list of rows of equal height. Only the visible rows are in the document. */
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren, HTMLAttributes, RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { keepFocusInList } from './focus.ts'
@@ -17,8 +17,15 @@ interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children'> {
   row: (index: number) => ComponentChildren
   /** The row that is kept in view. */
   active?: number
+  /** Whether the list does not scroll to the active row where that moves, such as while rows are dragged. */
+  isStill?: boolean
   /** What the rows belong to, such as the tab or the search: when it changes, the active row is scrolled into view. */
   listOf?: unknown
+  /**
+   * How far the list is scrolled, in pixels, for a list that is at the same place when it is shown again; undefined
+   * before it is shown first.
+   */
+  place?: Signal<number | undefined>
   /** Called with the last visible row. */
   onReach?: (index: number) => void
   /** Called with the list's width in pixels, at first and whenever it changes. */
@@ -28,10 +35,13 @@ interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children'> {
 }
 
 export function VirtualList(props: Props) {
-  const { count, rowHeight, row, active, listOf, onReach, onWidth, box: given, ...attributes } = props
+  const { count, rowHeight, row, active, isStill = false, listOf, place, onReach, onWidth, ...others } = props
+  const { box: given, ...attributes } = others
   const own = useRef<HTMLDivElement>(null)
   const box = given ?? own
-  const top = useSignal(0)
+  const ownPlace = useSignal<number | undefined>(undefined)
+  const top = place ?? ownPlace
+  const { value: scrolled = 0 } = top
   const height = useSignal(FIRST_HEIGHT_PX)
   const margin = useSignal(0)
   const isLaidOut = useRef(false)
@@ -40,10 +50,11 @@ export function VirtualList(props: Props) {
   const keepActive = useRef(() => {})
   keepActive.current = () => {
     const element = box.current
-    if (!element || active === undefined || active < 0) return
+    if (!element || active === undefined || active < 0 || isStill) return
     const from = active * rowHeight
+    const at = top.peek() ?? 0
     // Measuring the list's position forces a layout of everything new in the page, so it is done only if needed.
-    const isInView = from >= top.peek() && from + rowHeight <= top.peek() + height.peek()
+    const isInView = from >= at && from + rowHeight <= at + height.peek()
     if (!isInView) keepInView(element, from, rowHeight)
   }
 
@@ -54,7 +65,10 @@ export function VirtualList(props: Props) {
     const observer = new ResizeObserver(() => {
       height.value = element.clientHeight
       resized.current?.(element.clientWidth)
-      if (!isLaidOut.current) keepActive.current()
+      const before = top.peek()
+      if (!isLaidOut.current && before !== undefined) element.scrollTop = before
+      else if (!isLaidOut.current) keepActive.current()
+      top.value = element.scrollTop
       isLaidOut.current = true
     })
     observer.observe(element)
@@ -72,8 +86,8 @@ export function VirtualList(props: Props) {
     return () => clearTimeout(clock)
   }, [margin])
 
-  const first = Math.max(0, Math.floor(top.value / rowHeight) - margin.value)
-  const last = Math.min(count, Math.ceil((top.value + height.value) / rowHeight) + margin.value)
+  const first = Math.max(0, Math.floor(scrolled / rowHeight) - margin.value)
+  const last = Math.min(count, Math.ceil((scrolled + height.value) / rowHeight) + margin.value)
   onReach?.(last - 1)
   return (
     // The list handles the keys of its rows.

@@ -14,16 +14,30 @@ export function Name({ of: name, class: look = '' }: { of: string; class?: strin
   )
 }
 
+interface PathProps {
+  of: string
+  title?: string
+  /** Whether a long name is cut at its end, instead of in its middle: see {@link endingAlike}. */
+  isCutAtEnd?: boolean
+}
+
 /** A path. When there is too little room, the folder is cut before the name is. */
-export function Path({ of: path, title = readable(path) }: { of: string; title?: string }) {
+export function Path({ of: path, title = readable(path), isCutAtEnd = false }: PathProps) {
   return (
     <bdi class="path" title={title}>
       <span class="dir">
         <bdi>{readable(folderOf(path))}</bdi>
       </span>
-      <BaseName kept={TAIL_CHARS} of={readable(baseName(path))} />
+      <BaseName kept={isCutAtEnd ? 0 : TAIL_CHARS} of={readable(baseName(path))} />
     </bdi>
   )
+}
+
+/** Those paths of a list whose names have the end that stays in common: their beginnings tell them apart. */
+export function endingAlike(paths: readonly string[]): ReadonlySet<string> {
+  const byEnd = Map.groupBy(paths, path => baseName(path).slice(-TAIL_CHARS))
+  const alike = [...byEnd.values()].filter(some => new Set(some.map(baseName)).size > 1)
+  return new Set(alike.flat())
 }
 
 /** Longer names keep this many characters at their end, where similar names differ. */
@@ -109,6 +123,9 @@ export function Keys({ of: keys }: { of: string | undefined }) {
   return keys ? <kbd>{shownKeys(keys)}</kbd> : null
 }
 
+/** A button's title: its name, with its keys behind it. */
+export const withKeys = (words: string, keys: string | undefined) => (keys ? `${words}  ${shownKeys(keys)}` : words)
+
 interface IconButtonProps {
   icon: IconName
   words: string
@@ -124,7 +141,7 @@ export function IconButton({ icon, words, keys, isPressed, onClick }: IconButton
       class="icon-button"
       aria-label={words}
       aria-pressed={isPressed}
-      title={keys ? `${words}  ${shownKeys(keys)}` : words}
+      title={withKeys(words, keys)}
       onClick={onClick}
     >
       <Icon name={icon} />
@@ -136,18 +153,19 @@ interface ToggleProps {
   words: string
   /** The button's label: two letters. */
   short: string
+  keys?: string
   isOn: boolean
   toggle: () => void
 }
 
 /** A button with two letters that switches a setting of a search. */
-export function Toggle({ words, short, isOn, toggle }: ToggleProps) {
+export function Toggle({ words, short, keys, isOn, toggle }: ToggleProps) {
   return (
     <button
       type="button"
       class="icon-button mono"
       aria-label={words}
-      title={words}
+      title={withKeys(words, keys)}
       aria-pressed={isOn}
       onClick={toggle}
     >
@@ -231,10 +249,11 @@ interface ActionButtonProps<About> {
   look?: string
   /** Whether the button shows the keys. */
   hasKeys?: boolean
+  isOff?: boolean
 }
 
 /** A button with the name of an action. */
-export function ActionButton<About>({ action, about, look = '', hasKeys = false }: ActionButtonProps<About>) {
+export function ActionButton<About>({ action, about, look = '', hasKeys = false, isOff }: ActionButtonProps<About>) {
   const { label, keys, listKeys, run } = action
   const shown = keys ?? listKeys
   return (
@@ -243,6 +262,7 @@ export function ActionButton<About>({ action, about, look = '', hasKeys = false 
       icon={iconOf(action, about)}
       words={label.replace(/…$/, '')}
       keys={hasKeys && shown !== undefined ? shownKeys(shown) : undefined}
+      {...(isOff !== undefined && { isOff })}
       onClick={() => run(about)}
     />
   )

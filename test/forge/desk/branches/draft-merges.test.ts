@@ -196,8 +196,8 @@ test('edits after a choice are kept when the choice is undone', async () => {
   await (await edit(work, 'main', 'a.txt')).type('more\n')
   await work.undo()
   const [clash] = await conflictsIn(work, 'main')
-  // The line typed after the choice fits both versions, and is kept.
-  expect(clash).toMatchObject({ draft: made.mine, tip: `${made.theirs}more\n` })
+  // The line typed after the choice is a part of the draft again, and of no version that the branch has.
+  expect(clash).toMatchObject({ draft: `${made.mine}more\n`, tip: made.theirs })
 })
 
 test('a branch that moves again has its new conflicts, and a resolution asks again only if it has to', async () => {
@@ -315,4 +315,264 @@ test('line endings that a draft has changed do not conflict with a change of a l
   expect(await merged(place, START, windows, START.replace('one', 'first'))).toBe(after)
   expect(await merged(place, START, START.replace('one', 'first'), windows)).toBe(after)
   expect(await merged(place, windows, START, windows.replace('one', 'first'))).toBe(START.replace('one', 'first'))
+})
+
+/** A desk on a branch with two commits of a.txt and a draft in it; `move` moves the branch to the first of them. */
+async function startToMove(second: string, start = START) {
+  const desk = await makeDesk({ files: { 'a.txt': start }, bare: true })
+  const first = await desk.git('rev-parse', 'main')
+  await commit(desk.path, 'main', { 'a.txt': second })
+  await desk.work.look()
+  const move = () => desk.work.steps.do({ step: 'move', branch: 'main', to: { commit: first, words: 'first' } })
+  return { desk, move }
+}
+
+test('what was typed between the undo and the redo of a move is once in the conflict that the redo brings', async () => {
+  const second = START.replace('two', 'SECOND')
+  const { desk, move } = await startToMove(second)
+  await using _ = desk
+  const { work } = desk
+  const editor = await edit(work, 'main', 'a.txt')
+  await editor.type(' draft', second.indexOf('SECOND') + 6)
+  await move()
+  const [clash] = await conflictsIn(work, 'main')
+  const draft = START.replace('two', 'SECOND draft')
+  expect(clash).toMatchObject({ base: second, draft, tip: START })
+  await work.undo()
+  expect(await conflictsIn(work, 'main')).toEqual([])
+  expect(await textOf(work, 'main', 'a.txt')).toBe(draft)
+  await (await edit(work, 'main', 'a.txt')).type(' more', draft.indexOf(' draft') + 6)
+  await work.redo()
+  const more = START.replace('two', 'SECOND draft more')
+  expect(await conflictsIn(work, 'main')).toMatchObject([{ base: second, draft: more, tip: START }])
+  await work.undo()
+  expect(await conflictsIn(work, 'main')).toEqual([])
+  expect(await textOf(work, 'main', 'a.txt')).toBe(more)
+})
+
+test('a deletion that typing has overtaken is undone without a conflict: what was typed stays', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': START }, bare: true })
+  const { work } = desk
+  const editor = await edit(work, 'main', 'a.txt')
+  await ask(work, 'delete', { branch: 'main', paths: ['a.txt'] })
+  await editor.type('typed ', 0)
+  expect(await textOf(work, 'main', 'a.txt')).toBe(`typed ${START}`)
+  await work.undo()
+  expect(await conflictsIn(work, 'main')).toEqual([])
+  expect(await textOf(work, 'main', 'a.txt')).toBe(`typed ${START}`)
+})
+
+const LONG = Array.from({ length: 60 }, (_, at) => `line ${at + 1}\n`).join('')
+const NEWER = LONG.replace('line 5\n', 'line 5 B\n')
+  .replace('line 40\n', 'line 40 B\n')
+  .replace(/line 5[012]\n/g, '')
+const DRAFT_OF_NEWER = NEWER.replace('line 5 B', 'line 5 B DRAFT')
+/** What is done in a conflict that a move brought, and what the draft is after the undo of that move. */
+const AFTER_MOVE = {
+  'typing beside it': [
+    (text: string) => text.replace('line 20\n', 'line 20 typed\n'),
+    DRAFT_OF_NEWER.replace('line 20\n', 'line 20 typed\n'),
+  ],
+  'typing in our side': [
+    (text: string) => text.replace('DRAFT\n', 'DRAFT typed\n'),
+    DRAFT_OF_NEWER.replace('DRAFT\n', 'DRAFT typed\n'),
+  ],
+  'choosing theirs': [(text: string) => text.replace(/<{7}[\s\S]*={7}\n([\s\S]*)>{7}.*\n/, '$1'), DRAFT_OF_NEWER],
+  'choosing both': [
+    (text: string) => text.replace(/<{7}.*\n([\s\S]*)\|{7}[\s\S]*={7}\n([\s\S]*)>{7}.*\n/, '$1$2'),
+    DRAFT_OF_NEWER,
+  ],
+  'writing its lines': [
+    (text: string) => text.replace(/<{7}[\s\S]*>{7}.*\n/, 'my own\n'),
+    NEWER.replace('line 5 B', 'my own'),
+  ],
+} as const
+
+for (const [name, [change, draft]] of Object.entries(AFTER_MOVE))
+  test(`after ${name} in a conflict, the undo of the step that brought it keeps what was typed, and nothing else`, async () => {
+    const { desk, move } = await startToMove(NEWER, LONG)
+    await using _ = desk
+    const { work } = desk
+    await (await edit(work, 'main', 'a.txt')).type(' DRAFT', NEWER.indexOf('line 5 B') + 8)
+    await move()
+    expect(await conflictsIn(work, 'main')).toHaveLength(1)
+    await settleIn(work, 'main', 'a.txt', change((await textOf(work, 'main', 'a.txt')) ?? ''))
+    await work.undo()
+    expect(await conflictsIn(work, 'main')).toEqual([])
+    expect(await textOf(work, 'main', 'a.txt')).toBe(draft)
+  })
+
+/** A desk with a draft, ` mine` in line two, that is in conflict with a commit that was cherry-picked. */
+async function startToUndoPick() {
+  const desk = await makeDesk({ files: { 'a.txt': START }, bare: true })
+  const { work } = desk
+  await desk.git('branch', 'topic', 'main')
+  const picked = await commit(desk.path, 'topic', { 'a.txt': START.replace('two', 'TOPIC') })
+  await work.look()
+  await (await edit(work, 'main', 'a.txt')).type(' mine', START.indexOf('two') + 3)
+  await work.steps.do({ step: 'cherry-pick', commits: [picked], onto: 'main' })
+  const editor = await edit(work, 'main', 'a.txt')
+  return {
+    desk,
+    type: async (text: string, behind: string) => await editor.type(text, editor.text.indexOf(behind) + behind.length),
+    choose: async (side: 'ours' | 'theirs' | 'both') => {
+      const found = /<{7}.*\n([\s\S]*)\|{7}[\s\S]*={7}\n([\s\S]*)>{7}.*\n/.exec(editor.text)
+      const [lines = '', ours = '', theirs = ''] = found ?? []
+      await editor.type({ ours, theirs, both: ours + theirs }[side], found?.index, lines.length)
+    },
+    shown: async () => [await textOf(desk.work, 'main', 'a.txt'), await conflictsIn(desk.work, 'main')] as const,
+  }
+}
+
+const CHOSEN = { ours: 'two mine typed', theirs: 'TOPIC', both: 'two mine typed\nTOPIC' }
+for (const side of ['ours', 'theirs', 'both'] as const)
+  for (const isCollected of [true, false])
+    test(`after typing and then choosing ${side} in a conflict of a cherry-pick (typing collected before: ${isCollected}), its undo leaves what was typed, also after a redo`, async () => {
+      const { desk, type, choose, shown } = await startToUndoPick()
+      await using _ = desk
+      const { work } = desk
+      await type(' typed', 'mine')
+      if (isCollected) await work.flush()
+      await choose(side)
+      for (let times = 0; times < 2; times++) {
+        await work.undo()
+        expect(await shown()).toEqual([START.replace('two', 'two mine typed'), []])
+        await work.redo()
+        expect(await shown()).toEqual([START.replace('two', CHOSEN[side]), []])
+      }
+    })
+
+/** What is done in the conflict of a cherry-pick, and the line of the draft after the undo of that cherry-pick. */
+type Conflict = Awaited<ReturnType<typeof startToUndoPick>>
+const AFTER_PICK: [string, (conflict: Conflict) => Promise<void>, string][] = [
+  [
+    'both, and typing in our line of these',
+    async ({ type, choose }) => {
+      await choose('both')
+      await type(' typed', 'mine')
+    },
+    'two mine typed\nthree\n',
+  ],
+  [
+    'typing in the line below, and theirs',
+    async ({ type, choose }) => {
+      await type(' typed', 'three')
+      await choose('theirs')
+    },
+    'two mine\nthree typed\n',
+  ],
+  [
+    'theirs, and typing in the line below',
+    async ({ desk, type, choose }) => {
+      await choose('theirs')
+      await desk.work.flush()
+      await type(' typed', 'three')
+    },
+    'two mine\nthree typed\n',
+  ],
+  [
+    'theirs, and a restart',
+    async ({ desk, type, choose }) => {
+      await type(' typed', 'mine')
+      await choose('theirs')
+      await desk.work.flush()
+      await desk.restart()
+      await desk.work.look()
+    },
+    'two mine typed\nthree\n',
+  ],
+]
+
+test.each(AFTER_PICK)(
+  'after %s in a conflict, the undo of the cherry-pick leaves what was typed',
+  async (_, run, lines) => {
+    const conflict = await startToUndoPick()
+    await using _desk = conflict.desk
+    await run(conflict)
+    await conflict.desk.work.undo()
+    expect(await conflict.shown()).toEqual([START.replace('two\nthree\n', lines), []])
+  },
+)
+
+test('what was typed between the undo and the redo of a cherry-pick is in its resolved conflict, and stays at the next undo', async () => {
+  const { desk, choose, shown } = await startToUndoPick()
+  await using _ = desk
+  const { work } = desk
+  await choose('both')
+  await work.undo()
+  await (await edit(work, 'main', 'a.txt')).type('typed\n')
+  await work.redo()
+  expect(await shown()).toEqual([`${START.replace('two', 'two mine\nTOPIC')}typed\n`, []])
+  await work.undo()
+  expect(await shown()).toEqual([`${START.replace('two', 'two mine')}typed\n`, []])
+})
+
+test('two conflicts that are edited as one have what was typed once after the undo of the step that brought them', async () => {
+  const second = START.replace('two', 'SECOND').replace('four', 'FOURTH')
+  const { desk, move } = await startToMove(second, START)
+  await using _ = desk
+  const { work } = desk
+  const draft = second.replace('SECOND', 'SECOND mine').replace('FOURTH', 'FOURTH mine')
+  await settleIn(work, 'main', 'a.txt', draft)
+  await move()
+  const marked = (await textOf(work, 'main', 'a.txt')) ?? ''
+  expect(marked.match(/^<{7}/gm)).toHaveLength(2)
+  const typed = 'SECOND mine\nthree edited\nFOURTH mine\n'
+  await settleIn(work, 'main', 'a.txt', marked.replace(/<{7}[\s\S]*>{7}.*\n/, typed))
+  await work.undo()
+  expect(await textOf(work, 'main', 'a.txt')).toBe(draft.replace('three', 'three edited'))
+})
+
+test('the undo of a merge that added a file, too, gives the new file back as it was typed', async () => {
+  await using desk = await makeDesk({ files: { 'b.txt': 'b\n' }, bare: true })
+  const { work } = desk
+  await desk.git('branch', 'topic', 'main')
+  await commit(desk.path, 'topic', { 'a.txt': 'theirs\n' })
+  await work.look()
+  await ask(work, 'new file', { branch: 'main', path: 'a.txt' })
+  await (await edit(work, 'main', 'a.txt')).type('mine\n')
+  await work.steps.do({
+    step: 'merge',
+    onto: 'main',
+    source: { commit: await desk.git('rev-parse', 'topic'), words: 'topic' },
+  })
+  expect(await conflictsIn(work, 'main')).toHaveLength(1)
+  await work.undo()
+  expect(await conflictsIn(work, 'main')).toEqual([])
+  expect(await textOf(work, 'main', 'a.txt')).toBe('mine\n')
+  expect((await work.describeBranches()).find(({ name }) => name === 'main')?.drafts).toEqual(['a.txt'])
+})
+
+test('the undo of a merge that renamed a file gives its draft back under the old name', async () => {
+  await using desk = await makeDesk({ files: { 'old.txt': LONG }, bare: true })
+  const { work } = desk
+  await desk.git('branch', 'topic', 'main')
+  await commit(desk.path, 'topic', { 'new.txt': LONG.replace('line 3\n', 'line 3 theirs\n'), 'old.txt': null })
+  await work.look()
+  await (await edit(work, 'main', 'old.txt')).type(' mine', LONG.indexOf('line 3\n') + 6)
+  await work.steps.do({
+    step: 'merge',
+    onto: 'main',
+    source: { commit: await desk.git('rev-parse', 'topic'), words: 'topic' },
+  })
+  expect((await conflictsIn(work, 'main')).map(({ path }) => path)).toEqual(['new.txt'])
+  await work.undo()
+  expect(await conflictsIn(work, 'main')).toEqual([])
+  expect(await textOf(work, 'main', 'old.txt')).toBe(LONG.replace('line 3\n', 'line 3 mine\n'))
+  expect((await work.describeBranches()).find(({ name }) => name === 'main')?.drafts).toEqual(['old.txt'])
+})
+
+test('an answered conflict stays so when a commit comes in that leaves it alone, and is asked again when one changes it', async () => {
+  await using made = await startToChoose()
+  const { desk, mine, theirs } = made
+  const { work } = desk
+  const choose = async (text: string) => await settleIn(work, 'main', 'a.txt', text)
+  await choose(mine)
+  await commit(desk.path, 'main', { 'a.txt': theirs.replace('five', 'FIVE') })
+  await work.look()
+  expect(await conflictsIn(work, 'main')).toEqual([])
+  expect(await textOf(work, 'main', 'a.txt')).toBe(mine.replace('five', 'FIVE'))
+  await commit(desk.path, 'main', { 'a.txt': theirs.replace('THEIRS', 'OTHERS').replace('five', 'FIVE') })
+  await work.look()
+  expect(await conflictsIn(work, 'main')).toHaveLength(1)
 })

@@ -89,6 +89,14 @@ test('a renamed folder and the files that had to follow are one commit, whose me
   expect(await listed(desk)).toBe('a.txt\nb.txt\nsrc/lib/one.ts\nsrc/lib/two.ts')
 })
 
+test('a message without names counts each file of a renamed folder', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  await move(desk, ['lib', 'long-'.repeat(14)])
+  for (const path of ['a.txt', 'b.txt']) await (await edit(desk.work, 'main', path)).type('import\n')
+  await saveIn(desk.work, 'main')
+  expect(await message(desk)).toBe('rename: 2 files; edit: 2 files')
+})
+
 test('what was moved back, or added and deleted, is no draft', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   await move(desk, ['lib', 'src'])

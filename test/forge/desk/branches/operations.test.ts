@@ -169,6 +169,23 @@ test('an operation whose ref has moved since is not undone, and the ref is named
   expect(await desk.git('rev-parse', 'main')).toBe(tip)
 })
 
+test('an operation with a commit from outside on top is not undone, which says so also where later ones are undone', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const { work } = desk
+  await editAndSave(work, 'main', 'a.txt')
+  await commit(desk.path, 'main', { 'outside.txt': 'x\n' })
+  await work.look()
+  await editAndSave(work, 'main', 'b.txt')
+  await work.undo()
+  const outside = 'What came later was done outside of the desk: take it back there first.'
+  expect(await refusedBy(work.undo(undefined, 'main'))).toThrow(`main has moved since: nothing was undone. ${outside}`)
+  const operations = await ask(work, 'operations', { from: 0, count: 10 })
+  expect(operations.at(-1)).toMatchObject({
+    words: 'save a.txt to main',
+    inTheWay: `main has moved since. ${outside}`,
+  })
+})
+
 test('an operation whose branch was deleted since is not undone, which says so, and what to do first', async () => {
   await using desk = await makeDesk({ files: FILES })
   const { work } = desk

@@ -2,6 +2,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Part } from '../../../../forge/desk/contract/values.ts'
 import { ask, edit, makeDesk } from '../../../support/desk.ts'
 import { commit, gitWith } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
@@ -51,6 +52,32 @@ test('lines that were chosen of other texts than the present ones are not saved'
     'a.txt was changed meanwhile, and nothing was done: look at its changes again.',
   )
   expect(await desk.git('rev-parse', 'main')).toBe(outside)
+})
+
+test('single lines have the line endings of the last commit, unless the change of all line endings is saved, too', async () => {
+  const desk = await makeDesk({ files: { 'a.txt': text(LINES) } })
+  await using _ = desk
+  await ask(desk.work, 'change line ends', { branch: 'main', path: 'a.txt', lineEnd: 'CRLF' })
+  await (await edit(desk.work, 'main', 'a.txt')).type(text(LINES.with(2, 'two').with(9, 'nine')), 0, text(LINES).length)
+  const save = (part: Pick<Part, 'lines' | 'lineEnds'>) =>
+    ask(desk.work, 'save parts', { branch: 'main', parts: [{ path: 'a.txt', ...part }] })
+  const bytes = async (ref: string) => (await desk.git('show', `${ref}:a.txt`)).replaceAll('\r\n', '⏎')
+  const two = LINES.with(2, 'two').with(9, 'nine')
+  await save({ lines: [line(9)] })
+  expect(await bytes('main')).toBe(LINES.with(9, 'nine').join('\n'))
+  await save({ lines: [line(2)], lineEnds: true })
+  expect(await bytes('main')).toBe(two.join('⏎'))
+  expect((await desk.work.branches.work('main')).draftPaths).toEqual([])
+  // So it is with what is taken back of a commit.
+  const takeBack = async (part: Pick<Part, 'lines' | 'lineEnds'>) => {
+    const commit = await desk.git('rev-parse', 'main')
+    await ask(desk.work, 'take back', { branch: 'main', commit, parts: [{ path: 'a.txt', ...part }] })
+  }
+  await takeBack({ lines: [line(2)] })
+  expect(await bytes('refs/forge/drafts/main')).toBe(two.with(2, '2').join('⏎'))
+  await ask(desk.work, 'undo', {})
+  await takeBack({ lines: [], lineEnds: true })
+  expect(await bytes('refs/forge/drafts/main')).toBe(two.join('\n'))
 })
 
 test('a draft in conflict is not saved in part, and others are meanwhile', async () => {

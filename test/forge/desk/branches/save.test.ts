@@ -17,12 +17,18 @@ test('messages name the files, or their number if there are many', () => {
   expect(messageFor(edits('long/'.repeat(9), 'long/'.repeat(9)))).toBe('edit: 2 files')
   expect(messageFor(edits('caf\xc3\xa9', 'x\ny\xff\xe2\x80\xae'))).toBe('edit: café, x\\x0ay\\xff\\xe2\\x80\\xae')
   expect(messageFor([{ path: 'a', does: 'add' }])).toBe('add: a')
-  expect(
-    messageFor([
-      { path: 'a', does: 'add' },
-      { path: 'b', does: 'delete' },
-    ]),
-  ).toBe('edit: a, b')
+})
+
+test('messages say of each file whether it is added, deleted, renamed or edited, also where they only count', () => {
+  const does = (does: 'edit' | 'add' | 'delete', ...paths: string[]) => paths.map(path => ({ path, does }))
+  const rename = (from: string, path: string, files = 1) => ({ path, does: 'rename' as const, from, files })
+  expect(messageFor([...does('add', 'a'), ...does('delete', 'b')])).toBe('add: a; delete: b')
+  expect(messageFor([rename('a', 'b'), rename('c', 'd'), ...does('edit', 'e')])).toBe('rename: a → b, c → d; edit: e')
+  expect(messageFor([rename('a', 'b', 9), ...does('edit', ...'cdefg')])).toBe('rename: a → b; edit: 5 files')
+  const long = 'long/'.repeat(9)
+  expect(messageFor([rename('a', 'b', 9), ...does('edit', long, long)])).toBe('rename: a → b; edit: 2 files')
+  expect(messageFor([rename(long, long, 9), ...does('edit', 'c')])).toBe('rename: 9 files; edit: 1 file')
+  expect(messageFor(does('delete', long.repeat(2)))).toBe(`delete: ${long.repeat(2)}`)
 })
 
 test('one file is saved and the others stay drafts; all are saved in one commit', async () => {

@@ -2,7 +2,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ask, edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { ask, edit, makeDesk, settleIn, textOf } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 
@@ -11,10 +11,10 @@ setDefaultTimeout(60_000)
 const LINES = Array.from({ length: 12 }, (_, at) => `${at}`)
 const text = (lines: readonly string[]) => `${lines.join('\n')}\n`
 
-/** main with a stash of a changed line 2 and a new file, and a commit after it that changes line 6. */
-async function makeStash() {
+/** main with a stash of some changed lines and a new file, and a commit after it that changes line 6. */
+async function makeStash(stashed = LINES.with(2, 'two')) {
   const desk = await makeDesk({ files: { 'a.txt': text(LINES) } })
-  await writeFile(join(desk.path, 'a.txt'), text(LINES.with(2, 'two')))
+  await writeFile(join(desk.path, 'a.txt'), text(stashed))
   await writeFile(join(desk.path, 'new.txt'), 'new\n')
   await desk.git('-c', 'user.name=M', '-c', 'user.email=m@example.com', 'stash', '--quiet', '-u')
   await commit(desk.path, 'main', { 'a.txt': text(LINES.with(6, 'six')) }, { message: 'Six' })
@@ -66,6 +66,83 @@ test('where the same line was typed in, it is a conflict of the draft; another c
   expect(await desk.draft()).toBe(text(LINES.with(2, 'mine').with(6, 'six')))
   expect((await desk.work.branches.work('main')).conflictPaths).toEqual([])
   expect(await refusedBy(desk.apply(await desk.git('rev-parse', 'main')))).toThrow(/^[0-9a-f]{8} is no stash\.$/)
+})
+
+test('in a conflict with what was typed, that is ours and the stash theirs, and they are named so', async () => {
+  const desk = await makeStash()
+  await using _ = desk
+  await desk.type('2', 'mine')
+  await desk.apply()
+  const look = async () => {
+    const { oursName, theirsName } = await ask(desk.work, 'conflict', { branch: 'main', path: 'a.txt' })
+    expect({ oursName, theirsName }).toEqual({ oursName: 'your draft', theirsName: 'the stash' })
+    expect(await desk.draft()).toMatch(/^<{7} draft\nmine\n\|{7} base\n2\n={7}\ntwo\n>{7} .*$/m)
+  }
+  await look()
+  await desk.restart()
+  await look()
+  await ask(desk.work, 'take conflicts', { branch: 'main', paths: ['a.txt'], side: 'ours' })
+  expect(await desk.draft()).toBe(text(LINES.with(2, 'mine').with(6, 'six')))
+  await ask(desk.work, 'undo', {})
+  await ask(desk.work, 'take conflicts', { branch: 'main', paths: ['a.txt'], side: 'theirs' })
+  expect(await desk.draft()).toBe(text(LINES.with(2, 'two').with(6, 'six')))
+})
+
+test('what is typed between the undo and the redo is in the conflict, whose other side is still named the stash', async () => {
+  await using desk = await makeStash()
+  await desk.type('2', 'mine')
+  await desk.apply()
+  await ask(desk.work, 'undo', {})
+  await desk.type('10', 'ten')
+  await ask(desk.work, 'redo', {})
+  expect(await ask(desk.work, 'conflict', { branch: 'main', path: 'a.txt' })).toMatchObject({ theirsName: 'the stash' })
+  expect(await desk.draft()).toContain('ten')
+  expect(await desk.draft()).toContain('mine')
+})
+
+test('what two desks type in its conflict is in one conflict, whose other side is still named the stash', async () => {
+  await using desk = await makeStash()
+  await desk.type('2', 'mine')
+  await desk.apply()
+  await desk.work.flush()
+  const { work: other } = await desk.another()
+  const there = await edit(other, 'main', 'a.txt')
+  await desk.type('10', 'ten')
+  await there.type('zero', 0, 1)
+  for (const work of [desk.work, other, desk.work]) {
+    await work.look()
+    await work.flush()
+  }
+  expect(await ask(desk.work, 'conflict', { branch: 'main', path: 'a.txt' })).toMatchObject({ theirsName: 'the stash' })
+  expect(await desk.draft()).toMatch(/^zero\n[\s\S]*mine[\s\S]*\nten\n/)
+})
+
+test('where the branch has changed the same line, too, a draft beside that line is ours, with the branch’s line', async () => {
+  const desk = await makeStash()
+  await using _ = desk
+  await commit(desk.path, 'main', { 'a.txt': text(LINES.with(2, 'branch').with(6, 'six')) }, { message: 'Two' })
+  await desk.work.look()
+  await desk.type('9', 'nine')
+  expect(await desk.apply()).toMatchObject({ conflicts: ['a.txt'] })
+  expect(await ask(desk.work, 'conflict', { branch: 'main', path: 'a.txt' })).toMatchObject({ theirsName: 'the stash' })
+  expect(await desk.draft()).toMatch(/^<{7} draft\nbranch\n\|{7} base\n2\n={7}\ntwo\n>{7} .*$/m)
+  await ask(desk.work, 'take conflicts', { branch: 'main', paths: ['a.txt'], side: 'theirs' })
+  expect(await desk.draft()).toBe(text(LINES.with(2, 'two').with(6, 'six').with(9, 'nine')))
+  await ask(desk.work, 'undo', {})
+  await ask(desk.work, 'undo', {})
+  expect(await desk.draft()).toBe(text(LINES.with(2, 'branch').with(6, 'six').with(9, 'nine')))
+  expect((await desk.work.branches.work('main')).conflictPaths).toEqual([])
+})
+
+test('where one of its lines is in conflict with the branch and another is typed in, its other lines are applied', async () => {
+  const desk = await makeStash(LINES.with(2, 'two').with(11, 'eleven'))
+  await using _ = desk
+  await commit(desk.path, 'main', { 'a.txt': text(LINES.with(2, 'branch').with(6, 'six')) }, { message: 'Two' })
+  await desk.work.look()
+  await desk.type('9', 'nine')
+  expect(await desk.apply()).toMatchObject({ conflicts: ['a.txt'] })
+  await ask(desk.work, 'take conflicts', { branch: 'main', paths: ['a.txt'], side: 'theirs' })
+  expect(await desk.draft()).toBe(text(LINES.with(2, 'two').with(6, 'six').with(9, 'nine').with(11, 'eleven')))
 })
 
 test('where the branch has changed the same line, it is a conflict of the draft', async () => {
@@ -122,6 +199,21 @@ test('the undo leaves what was typed, also after the branch has moved, and after
   expect(await desk.conflicts()).toEqual([])
   expect(await desk.draft()).toBe(text(moved.with(9, 'nine')))
 })
+
+test.each(['theirs', 'both'] as const)(
+  'the undo takes the lines of the stash, also where %s was chosen',
+  async side => {
+    await using desk = await makeConflict()
+    const all = (await desk.draft()) ?? ''
+    const [conflict = '', ours = '', theirs = ''] =
+      /<{7}.*\n([\s\S]*)\|{7}[\s\S]*={7}\n([\s\S]*)>{7}.*\n/.exec(all) ?? []
+    await settleIn(desk.work, 'main', 'a.txt', all.replace(conflict, side === 'both' ? ours + theirs : theirs))
+    await desk.type('9', 'nine')
+    await ask(desk.work, 'undo', {})
+    expect(await desk.conflicts()).toEqual([])
+    expect(await desk.draft()).toBe(text(desk.branch.with(9, 'nine')))
+  },
+)
 
 test('after the undo, what was typed in the lines of the conflict is in conflict with the branch', async () => {
   await using desk = await makeConflict()

@@ -280,6 +280,25 @@ for (const { name, script, how, words } of ENDS)
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
   })
 
+test('a save that is asked for as soon as the drafts of Keep are shown saves them', async () => {
+  await using chat = await makeChat([
+    { calls: [write('a.txt', 'two\n')] },
+    { error: new ModelError('key', 'The key was refused.') },
+  ])
+  const { desk } = chat
+  await run(desk)
+  const saved = Promise.withResolvers<unknown>()
+  const tell = desk.news.push.bind(desk.news)
+  desk.news.push = (...said) => {
+    if (said.some(({ say }) => say === 'branch'))
+      saved.resolve(ask(desk.work, 'save', { branch: 'main', paths: 'all' }))
+    return tell(...said)
+  }
+  await Promise.all([desk.work.chat.turns.end('main', true), saved.promise])
+  expect(await desk.git('show', 'main:a.txt')).toBe('two')
+  expect((await desk.work.describeBranches())[0]).toMatchObject({ drafts: [] })
+})
+
 test('after a failed turn that changed nothing the files can be edited and saved, also after a restart', async () => {
   await using chat = await makeChat([{ error: new ModelError('key', 'The key was refused.') }])
   const { desk } = chat
@@ -852,6 +871,17 @@ test('the context that was chosen for a message is chosen again after the undo o
   const work = await desk.restart()
   await work.chat.undoTurn('main', endIn(said)?.turn ?? '')
   await until(async () => (await contextIn(work)).includes('a.txt'))
+})
+
+test('the context that was chosen for a message is chosen again where its turn is the last operation that is undone', async () => {
+  await using chat = await makeChat([{ calls: [write('b.txt', 'new\n')] }, { text: 'Done.' }, { text: 'Add b' }])
+  const { work } = chat.desk
+  await work.chat.setContext('main', 'a.txt', true)
+  await run(chat.desk)
+  await until(() => work.chat.choices.wishesIn('main').whole['a.txt'] === undefined)
+  expect((await work.undo(undefined, 'main')).withoutTurn).toBe('main')
+  await until(async () => (await contextIn(work)).includes('a.txt'))
+  expect((await work.redo('main')).withoutTurn).toBeUndefined()
 })
 
 test('the context that was chosen for a message is chosen still when its turn is discarded', async () => {

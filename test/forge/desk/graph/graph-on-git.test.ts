@@ -134,7 +134,8 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await dialog().getByText('rebases cleanly').waitFor()
     await dialog().getByRole('button', { name: 'Rebase', exact: true }).focus()
     await page.keyboard.press('Enter')
-    await until(async () => (await tip('topic')) !== before)
+    await dialog().waitFor({ state: 'detached' })
+    expect(await tip('topic')).not.toBe(before)
     expect(await place.git('log', '--format=%s', 'main..topic')).toBe('Topic 2\nTopic 1')
     expect(await place.git('merge-base', 'main', 'topic')).toBe(await tip('main'))
     await page.getByRole('listbox', { name: 'Commits' }).focus()
@@ -180,7 +181,11 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await page.getByRole('option', { name: /Made here/ }).click()
     const pull = () =>
       page.getByRole('toolbar', { name: 'Repository' }).getByRole('button', { name: 'Pull', exact: true }).click()
-    const selected = (name: string) => dialog().getByRole('tab', { name, selected: true }).waitFor()
+    const selected = async (name: string) => {
+      await dialog().getByRole('tab', { name, selected: true }).waitFor()
+      // Its fetch has ended: the next pull begins one, too.
+      await dialog().locator('.step-outlook .outlook').waitFor()
+    }
     await pull()
     await selected('Merge')
     await page.keyboard.press('Escape')
@@ -195,7 +200,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await place.git('config', 'branch.main.rebase', 'true')
     await pull()
     await selected('Rebase')
-    await dialog().getByText('rebases cleanly').waitFor()
+    expect(await dialog().getByText('rebases cleanly').count()).toBe(1)
     const rowsOf = (name: string) => dialog().getByRole('list', { name }).getByRole('listitem').locator('.subject')
     expect(await rowsOf('Rebases 1 commit').allTextContents()).toEqual(['Made here'])
     expect(await rowsOf('Brings 2 commits').allTextContents()).toEqual(['Far two', 'Far one'])
@@ -215,7 +220,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await page.getByRole('option', { name: /^main/ }).waitFor()
     await page.keyboard.press('Enter')
     const bar = page.locator('footer.status')
-    await bar.getByRole('button', { name: 'Push 1 commit to origin/main' }).click()
+    await bar.getByRole('button', { name: 'Push main: 1 commit ahead of origin/main' }).click()
     await dialog().getByText('1 commit to origin/main').waitFor()
     await page.keyboard.press('Control+Enter')
     await bar.getByRole('button', { name: 'Up to date with origin/main' }).waitFor()
@@ -256,16 +261,20 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await dialog().getByText('1 file in conflict').waitFor()
   })
 
-  test('a fetch that hangs is stopped by its button', async () => {
+  test('a fetch that hangs is stopped by its button, which takes the place of no other one', async () => {
     await using server = serveGit(place.folder, { delay: 60_000 })
     await place.git('remote', 'add', 'origin', `${server.url}/origin.git`)
     await page.getByRole('option', { name: /Main moves/ }).click()
     const bar = page.getByRole('toolbar', { name: 'Repository' })
+    const places = () =>
+      Promise.all(['Fetch', 'Pull', 'Push'].map(name => bar.getByRole('button', { name }).boundingBox()))
+    const before = await places()
     await bar.getByRole('button', { name: 'Fetch' }).click()
     await bar.getByText('Fetching…').waitFor()
+    expect(await places()).toEqual(before)
     await bar.getByRole('button', { name: 'Stop' }).click()
     await page.getByText('The fetch was stopped: nothing new.').first().waitFor()
-    await bar.getByRole('button', { name: 'Fetch' }).waitFor()
+    await bar.getByRole('button', { name: 'Fetch', disabled: false }).waitFor()
   })
 
   test('moves in a terminal are shown without a reload', async () => {

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pushRemote } from '../../../../forge/desk/steps/remotes.ts'
 import { serveGit } from '../../../doubles/git-http.ts'
 import { ask, type Desk, edit, makeDesk } from '../../../support/desk.ts'
 import { bare, commit, type Files, git, gitWith } from '../../../support/git.ts'
@@ -59,6 +60,21 @@ test('the usual way to pull is that of the branch as it is now, with a commit th
   expect(await desk.work.steps.wayToPull('main')).toBe('fast-forward')
   await commit(desk.path, 'main', { 'own.txt': 'own\n' }, { message: 'My own' })
   expect(await desk.work.steps.wayToPull('main')).toBe('merge')
+})
+
+test('the remote of a push is that of git push: pushRemote, pushDefault, then that of the upstream', async () => {
+  await using desk = await makeFar()
+  const { repository } = desk.work.steps.room.objects
+  await desk.git('branch', 'topic', 'main')
+  const remotes = async () => [await pushRemote(repository, 'main'), await pushRemote(repository, 'topic')]
+  expect(await remotes()).toEqual(['origin', undefined])
+  expect(await pushRemote(repository)).toBeUndefined()
+  await desk.git('config', 'remote.pushDefault', 'fork')
+  expect(await remotes()).toEqual(['fork', 'fork'])
+  expect(await pushRemote(repository)).toBe('fork')
+  await desk.git('config', 'branch.topic.pushRemote', 'other')
+  expect(await remotes()).toEqual(['fork', 'other'])
+  expect(await pushRemote(repository, 'gone')).toBeUndefined()
 })
 
 test('a fetch over HTTP reports its progress and its result', async () => {
@@ -392,6 +408,12 @@ test('the message about a wrong password does not contain it', async () => {
   expect((await desk.work.steps.do({ step: 'fetch' })).words).toBe('Fetched from origin: nothing new.')
 })
 
+const STOPPED_TRANSFERS = [
+  [{ step: 'fetch' }, 'The fetch was stopped: nothing new.'],
+  [pull('merge'), 'The pull was stopped: the branch stays where it is.'],
+  [push(), 'The push was stopped: nothing moved here, and a fetch tells what origin/main has got.'],
+] as const
+
 test('a fetch, pull or push that hangs can be stopped, and nothing has moved', async () => {
   await using desk = await makeFar()
   await using server = serveGit(join(desk.folder, 'far'), { delay: 60_000 })
@@ -400,11 +422,7 @@ test('a fetch, pull or push that hangs can be stopped, and nothing has moved', a
   await desk.work.look()
   const refs = await desk.git('for-each-ref')
   const { steps } = desk.work
-  for (const [step, words] of [
-    [{ step: 'fetch' }, 'The fetch was stopped: nothing new.'],
-    [pull('merge'), 'The pull was stopped: the branch stays where it is.'],
-    [push(), 'The push was stopped: nothing moved here, and a fetch tells what origin/main has got.'],
-  ] as const) {
+  for (const [step, words] of STOPPED_TRANSFERS) {
     const begun = wordsOf(desk).length
     const asked = steps.do(step)
     const ended = asked.then(({ words }) => words).catch(({ message }: Error) => message)
@@ -415,6 +433,22 @@ test('a fetch, pull or push that hangs can be stopped, and nothing has moved', a
   }
   expect(await desk.git('for-each-ref')).toBe(refs)
   expect(await desk.tip()).toBe(own)
+})
+
+test('a fetch, pull or push is stopped also while the desk prepares it, and nothing has moved', async () => {
+  await using desk = await makeFar()
+  await commit(desk.origin, 'main', { 'far.txt': 'far\n' }, { message: 'Far' })
+  await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
+  await desk.work.look()
+  const [refs, there] = [await desk.git('for-each-ref'), await desk.far('for-each-ref')]
+  const { steps } = desk.work
+  for (const [step, words] of STOPPED_TRANSFERS) {
+    const asked = steps.do(step)
+    const ended = asked.then(({ words }) => words).catch(({ message }: Error) => message)
+    steps.stop()
+    expect(await ended).toBe(words)
+  }
+  expect([await desk.git('for-each-ref'), await desk.far('for-each-ref')]).toEqual([refs, there])
 })
 
 test('a fetch stopped halfway leaves nothing behind', async () => {
@@ -506,7 +540,7 @@ test('a tag is pushed with its message, and one of the same name on the remote i
   expect((await desk.work.steps.do(tagging)).words).toBe('origin has the tag v1 already.')
   await desk.far('tag', '-f', 'v1', 'main')
   expect(await failure(desk.work.steps.do(tagging))).toBe(
-    'origin has another tag v1 already, and it was not overwritten. Choose another name.',
+    'origin has another tag v1 already, and it was not overwritten: to push this one, rename it (Rename the tag… in its menu).',
   )
 })
 

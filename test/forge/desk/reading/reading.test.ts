@@ -171,6 +171,14 @@ describe('a search for files', () => {
     expect((await first('unix/stream'))[0]).toBe('src/net/unix/stream.rs')
   })
 
+  test('finds a name that was typed in its own case before its twin in another case', async () => {
+    await using it = await makeDesk({ 'zoo/TABS.PY': '', 'zoo/tabs.py': '' })
+    for (const words of ['tabs.py', 'tabs', 'zoo/tabs.py']) {
+      expect((await named(it.window, words)).map(({ path }) => path)).toEqual(['zoo/tabs.py', 'zoo/TABS.PY'])
+    }
+    expect((await named(it.window, 'TABS.PY'))[0]?.path).toBe('zoo/TABS.PY')
+  })
+
   test('finds names in any script, with ranges of their bytes', async () => {
     await using it = await makeDesk({ 'Tromsø/größe.txt': '', plain: '' })
     const [found] = await named(it.window, 'größe')

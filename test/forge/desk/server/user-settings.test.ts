@@ -35,13 +35,29 @@ test('a value is set and removed, and the other keys stay, in their order', asyn
     path,
     values: { theme: 'dark' },
     unknown: ['mine'],
-    problems: ['editor.fontSize: Invalid value: Expected <=32 but received 99. It has its default.'],
+    problems: ['editor.fontSize must be a number from 8 to 32: it has its default.'],
   })
   await settings.set('editor.tabSize', 8)
   await settings.set('theme', null)
   expect(JSON.parse(await text())).toEqual({ mine: { a: [1] }, 'editor.fontSize': 99, 'editor.tabSize': 8 })
   expect(Object.keys(JSON.parse(await text()))).toEqual(['mine', 'editor.fontSize', 'editor.tabSize'])
   expect(heard.at(-1)?.values).toEqual({ 'editor.tabSize': 8 })
+})
+
+test('each value that is not allowed is named with what it may be', async () => {
+  const wrong = { theme: 'blue', 'editor.fontFamily': 'url(x)', 'editor.fontSize': '13', 'editor.lineHeight': 0.5 }
+  await put(JSON.stringify({ ...wrong, 'editor.tabSize': 2.5, 'editor.blame': 'yes' }))
+  expect(await settings.read()).toMatchObject({
+    values: {},
+    problems: [
+      'theme must be "system", "light" or "dark": it has its default.',
+      'editor.fontFamily must be names of fonts, separated by commas, of at most 200 characters: it has its default.',
+      'editor.fontSize must be a number from 8 to 32: it has its default.',
+      'editor.lineHeight must be a number from 1 to 3: it has its default.',
+      'editor.tabSize must be a whole number from 1 to 16: it has its default.',
+      'editor.blame must be true or false: it has its default.',
+    ],
+  })
 })
 
 test('a broken file is said in a sentence, keeps the last values, and is not written', async () => {

@@ -25,7 +25,7 @@ import {
   TOOL,
   TOOL_SOURCE,
 } from './conversation-scene.ts'
-import { type DeskPage, openPage, openScene, settled, until } from './page-scene.ts'
+import { type DeskPage, openPage, openScene, settled, showBranch, until } from './page-scene.ts'
 
 const STORE_STATS = { name: 'store_stats', arguments: { store: 'postgres' } }
 
@@ -235,7 +235,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await field().inputValue()).toBe(`${QUESTION}\n\nAnd now?`)
   })
 
-  test('the message of a discarded turn is in the empty field again, until its undo', async () => {
+  test('the message of a discarded turn is in the field again, until its undo, and after a redo, too', async () => {
     await open(HALF_A_TURN)
     await ask(page, QUESTION)
     await log().getByText('keeper.inDoubt').waitFor()
@@ -249,6 +249,13 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.keyboard.press('Control+Alt+z')
     await button('Keep').waitFor()
     await until(async () => (await field().inputValue()) === '')
+    await field().fill('half wri')
+    await page.keyboard.press('Control+Alt+Shift+z')
+    await button('Keep').waitFor({ state: 'detached' })
+    await until(async () => (await field().inputValue()) === `${QUESTION}\n\nhalf wri`)
+    await page.keyboard.press('Control+Alt+z')
+    await button('Keep').waitFor()
+    await until(async () => (await field().inputValue()) === 'half wri')
   })
 
   test('the message of a failed turn is not in the field twice after Discard, whether it was changed there or not', async () => {
@@ -391,6 +398,18 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await log().getByText('a long request').waitFor()
     expect(asked('end turn')).toEqual([expect.objectContaining({ keep: true })])
     expect(JSON.stringify(model.requests.at(-1))).toContain('a long request')
+  })
+
+  test('the message of a failed turn leaves the field when the turn is kept, but not what was written below it', async () => {
+    const failed = new ModelError('key', 'The key was refused (401): set another one.')
+    await open([{ calls: [write('src/queue/mod.ts', 'one\n')] }, { error: failed }])
+    await ask(page, QUESTION)
+    await button('Keep').waitFor()
+    await until(async () => (await field().inputValue()) === QUESTION)
+    await field().fill(`${QUESTION}\n\nand more`)
+    await button('Keep').click()
+    await until(async () => (await field().inputValue()) === 'and more')
+    await log().getByText(QUESTION).first().waitFor()
   })
 
   test('a turn that failed names a renamed file once, and files of the same name with their folders', async () => {
@@ -626,6 +645,28 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(asked('discard').length).toBe(1)
   })
 
+  test('what is typed on while a question about drafts appears is the next message', async () => {
+    await open([{ text: 'Do it' }])
+    await page.getByRole('tab', { name: /^worker.ts/ }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('// typed\r')
+    await page.getByRole('tab', { name: 'worker.ts , draft' }).waitFor()
+    await page.keyboard.press('Alt+j')
+    await ask(page, 'one')
+    const question = page.getByRole('dialog', { name: 'Save the draft first?' })
+    await question.waitFor()
+    await page.keyboard.type('and then twoo')
+    await page.keyboard.press('Backspace')
+    await until(async () => (await field().inputValue()) === 'one\n\nand then two')
+    await question.waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Space')
+    await until(() => asked('send').length === 1)
+    expect(asked('send')).toMatchObject([{ text: 'one' }])
+    await until(async () => (await field().inputValue()) === 'and then two')
+  })
+
   test('a message that is refused says why, and stays', async () => {
     await open()
     const words = 'The key has no credit left at OpenRouter: top it up there, or choose another model.'
@@ -810,6 +851,20 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByText(words, { exact: true }).waitFor()
   })
 
+  test('an image in the context counts no tokens, and says that it is not sent', async () => {
+    desk = await openConversation({
+      model,
+      prepare: path => commit(path, BRANCH, { 'image.gif': `GIF\0${'x'.repeat(100_000)}` }),
+    })
+    await openOn()
+    const row = page.getByRole('treeitem', { name: 'image.gif', exact: true })
+    await row.locator('.ctx').click()
+    const words = '5 files, 1 not sent'
+    await page.getByText(words, { exact: true }).waitFor()
+    const rail = page.getByRole('complementary', { name: 'This conversation' })
+    await rail.getByRole('list', { name: words }).getByText('not sent').waitFor()
+  })
+
   test('in a narrow window, the files of the context show the end of their names and of their folders', async () => {
     const FOLDER = 'packages/service/src/main/java/org/example'
     const name = 'LeaseRenewalCoordinatorService'
@@ -911,6 +966,19 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.locator('.toast').getByRole('button', { name: 'Redo' }).click()
     await log().getByText('After three misses it aborts the job').waitFor()
     expect(await field().inputValue()).toContain('And more.')
+  })
+
+  test('the key that undoes the last operation brings the message of a turn back into the field, too', async () => {
+    await open([{ calls: [write('src/metrics.ts', 'first\n')] }, { text: 'It is done.' }, { text: 'Do it' }])
+    await ask(page, QUESTION)
+    await log().getByText('Do it').waitFor()
+    await field().fill('half wri')
+    for (const _ of ['undo', 'undo after a redo']) {
+      await page.keyboard.press('Control+Alt+z')
+      await until(async () => (await field().inputValue()) === `${QUESTION}\n\nhalf wri`)
+      await page.keyboard.press('Control+Alt+Shift+z')
+      await until(async () => (await field().inputValue()) === 'half wri')
+    }
   })
 
   test('the undo of a turn by a new commit says so, and has Undo in its notice', async () => {
@@ -1180,9 +1248,10 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     resolve()
     await page.getByRole('article').getByText('Do the first').waitFor()
     await log().getByText('The second breaks.').waitFor()
+    await until(async () => (await field().inputValue()) === 'second\n\nthird, typed on')
     await button('Keep').click()
     await button('Keep').waitFor({ state: 'detached' })
-    expect(await field().inputValue()).toBe('second\n\nthird, typed on')
+    expect(await field().inputValue()).toBe('third, typed on')
     expect(await desk.git('show', 'renamed:src/metrics.ts')).toBe('first')
   })
 
@@ -1256,6 +1325,41 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await until(async () => (await field().inputValue()) === 'Then this.')
   })
 
+  test('a conversation that is still loading is not shown as one that has not begun', async () => {
+    desk = await openConversation({ model })
+    const release = desk.proxy.hold('conversation')
+    await openOn()
+    await page.keyboard.press('Alt+2')
+    await page.keyboard.press('Alt+1')
+    await page.getByText('The conversation is still loading.').waitFor()
+    expect(await page.getByRole('heading', { name: `Ask for a change on ${BRANCH}` }).count()).toBe(0)
+    release()
+    await log().getByText('Who holds a refused claim').waitFor()
+    await page.keyboard.press('Alt+2')
+    await page.getByRole('heading', { name: 'Ask for a change on retry-jitter' }).waitFor()
+  })
+
+  test('a message that two windows show is in neither field after one has sent it; a changed one stays', async () => {
+    await open([{ text: 'One is done.' }, { text: 'Two is done.' }])
+    await field().fill('Said once')
+    const other = await openPage(browser.context, desk)
+    const otherField = other.getByRole('textbox', { name: 'Message', exact: true })
+    await until(async () => (await otherField.inputValue()) === 'Said once')
+    await page.keyboard.press('Enter')
+    await other.getByText('One is done.').waitFor()
+    await until(async () => (await otherField.inputValue()) === '')
+    await other.reload()
+    await other.getByText('One is done.').waitFor()
+    expect(await otherField.inputValue()).toBe('')
+    await field().fill('Said here')
+    await otherField.fill('Said here, and more')
+    await button('Send').click()
+    await other.getByText('Two is done.').waitFor()
+    await until(async () => (await field().inputValue()) === '')
+    expect(await otherField.inputValue()).toBe('Said here, and more')
+    await other.close()
+  })
+
   test('messages that two windows queue in one turn are both sent, one after the other', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     await open([
@@ -1301,11 +1405,97 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.keyboard.press('Alt+m')
     await until(() => field().evaluate(element => element === document.activeElement))
     await page.getByRole('textbox', { name: 'Editor' }).waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
     await page.setViewportSize({ width: 1100, height: 800 })
     await dock.waitFor({ state: 'detached' })
+    await page.getByRole('textbox', { name: 'Editor' }).waitFor()
     await page.setViewportSize({ width: 1280, height: 800 })
     await dock.getByRole('button', { name: 'Move the chat to its tab' }).click()
     await dock.waitFor({ state: 'detached' })
+  })
+
+  test('what is typed right after a key that shows a chat is in its message, also from a file and from the explorer', async () => {
+    await open()
+    const branches = page.getByRole('tablist', { name: 'Branches' })
+    await showBranch(page, 'main')
+    const tabs = await branches.getByRole('tab', { name: /^(?!Repository|Tasks)/ }).allTextContents()
+    const [toMain, toBranch] = ['main', BRANCH].map(name => `Alt+${tabs.findIndex(tab => tab.startsWith(name)) + 1}`)
+    const typed = { main: '', [BRANCH]: '' }
+    const typeAfter = async (keys = '', branch: 'main' | typeof BRANCH, text: string) => {
+      await page.keyboard.press(keys)
+      await page.keyboard.type(text)
+      typed[branch] += text
+      await page.getByRole('tab', { name: branch, selected: true }).waitFor()
+      expect(await field().inputValue()).toBe(typed[branch])
+    }
+    await typeAfter(toBranch, BRANCH, 'abcdefgh ')
+    await typeAfter(toMain, 'main', 'ijklmnop ')
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await typeAfter('Alt+j', 'main', 'qrstuvwx ')
+    await page.keyboard.press('Alt+x')
+    await until(() => page.getByRole('tree').evaluate(tree => tree.contains(document.activeElement)))
+    await typeAfter('Alt+j', 'main', 'abcdefgh ')
+    await page.getByRole('tab', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await typeAfter('Alt+w', 'main', 'ijklmnop ')
+    await page.keyboard.press('Alt+x')
+    await until(() => page.getByRole('tree').evaluate(tree => tree.contains(document.activeElement)))
+    await typeAfter(toBranch, BRANCH, 'qrstuvwx ')
+  })
+
+  test('a message beside the editor or a history is typed on after a look at other branches', async () => {
+    await open()
+    const branches = page.getByRole('tablist', { name: 'Branches' })
+    await showBranch(page, 'main')
+    const main = await branches.getByRole('tab', { name: /^(?!Repository|Tasks)/ }).count()
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Alt+Shift+J')
+    await page.getByRole('complementary', { name: 'AI chat' }).waitFor()
+    await page.keyboard.press('Alt+m')
+    await page.keyboard.type('seven ')
+    const ways: (() => Promise<void>)[] = [
+      () => page.keyboard.press('Alt+1'),
+      () => page.keyboard.press('Alt+0'),
+      () => branches.getByRole('tab', { name: BRANCH }).click(),
+      () => showBranch(page, BRANCH),
+    ]
+    let typed = 'seven '
+    for (const leave of ways) {
+      await leave()
+      await branches.getByRole('tab', { name: 'main', selected: false }).waitFor()
+      await page.keyboard.press(`Alt+${main}`)
+      await page.keyboard.type('words ')
+      typed += 'words '
+      await branches.getByRole('tab', { name: 'main', selected: true }).waitFor()
+      expect(await field().inputValue()).toBe(typed)
+    }
+    await page.keyboard.press('Alt+h')
+    await page.getByRole('listbox').and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('Alt+m')
+    await desk.git('branch', 'looked-at', 'main')
+    await showBranch(page, 'looked-at')
+    await page.keyboard.press('Alt+Shift+W')
+    await branches.getByRole('tab', { name: 'main', selected: true }).waitFor()
+    await page.keyboard.type('better-naming')
+    expect(await field().inputValue()).toBe(`${typed}better-naming`)
+  })
+
+  test('a message typed beside the editor is typed on in the chat’s tab when the window gets narrow', async () => {
+    await open()
+    await page.getByRole('tab', { name: 'worker.ts' }).click()
+    await page.keyboard.press('Alt+Shift+J')
+    const dock = page.getByRole('complementary', { name: 'AI chat' })
+    await dock.getByRole('log').waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Alt+m')
+    await page.keyboard.type('Renew ')
+    await page.setViewportSize({ width: 1000, height: 800 })
+    await dock.waitFor({ state: 'detached' })
+    await page.keyboard.type('twice')
+    expect(await field().inputValue()).toBe('Renew twice')
+    expect(await page.getByText('The field that you typed in is gone').count()).toBe(0)
   })
 
   test('selection in a finished block survives, and the end is followed only from the end', async () => {
@@ -1335,6 +1525,71 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     evenMore.resolve()
     await log().getByText('And more.').waitFor()
     expect(await log().evaluate(element => element.scrollTop)).toBe(top)
+  })
+
+  test('a look at a file, or at another branch, keeps the place where one reads in a long answer', async () => {
+    const paragraphs = Array.from({ length: 120 }, (_, index) => `Paragraph ${index + 1}. ${'Words. '.repeat(40)}`)
+    await open([{ text: paragraphs.join('\n\n') }, { text: 'Here it is.\n', until: FOREVER }])
+    await ask(page, QUESTION)
+    await log().getByText('Paragraph 120.').waitFor()
+    await button('Send').waitFor()
+    const read = log().getByText('Paragraph 41.')
+    const distance = async () => ((await read.boundingBox())?.y ?? 0) - ((await log().boundingBox())?.y ?? 0)
+    const goOnReading = async () => {
+      await read.evaluate(element => element.scrollIntoView({ block: 'start' }))
+      await log().evaluate(element => element.scrollBy(0, 7))
+      await until(async () => Math.round(await distance()) === -7)
+    }
+    const isWhereItWas = async () => {
+      await log().waitFor()
+      await settled(page)
+      expect(await distance()).toBeCloseTo(-7, 0)
+    }
+    const toEditor = async () => {
+      await page.getByRole('tab', { name: 'worker.ts' }).click()
+      await page.getByRole('textbox', { name: 'Editor' }).waitFor()
+    }
+    await goOnReading()
+    await toEditor()
+    await page.keyboard.press('Alt+j')
+    await isWhereItWas()
+    await showBranch(page, 'main')
+    await log().waitFor({ state: 'detached' })
+    await showBranch(page, BRANCH)
+    await isWhereItWas()
+    // Beside the editor, the lines are shorter, and the same paragraph is read.
+    await toEditor()
+    await page.keyboard.press('Alt+Shift+J')
+    await isWhereItWas()
+    await ask(page, QUESTION)
+    await log().getByText('Here it is.').waitFor()
+    await until(async () => (await distanceToEnd(log())) < 2)
+    // So it is where the answer is in an earlier turn.
+    await goOnReading()
+    await page.keyboard.press('Alt+Shift+J')
+    await page.getByRole('tab', { name: /^AI chat/ }).click()
+    await isWhereItWas()
+  })
+
+  test('a queued message that is sent by itself leaves the log where one reads the answer before it', async () => {
+    const more = Promise.withResolvers<void>()
+    const pieces = async function* () {
+      yield Array.from({ length: 120 }, (_, index) => `Paragraph ${index + 1}. ${'Words. '.repeat(40)}\n\n`).join('')
+      await more.promise
+      yield 'The last word.\n\n'
+    }
+    await open([{ pieces }, { text: 'Here it is.\n', until: FOREVER }])
+    await askAndQueue('first', 'second')
+    const read = log().getByText('Paragraph 41.')
+    const distance = async () => ((await read.boundingBox())?.y ?? 0) - ((await log().boundingBox())?.y ?? 0)
+    await log().getByText('Paragraph 120.').waitFor()
+    await read.evaluate(element => element.scrollIntoView({ block: 'start' }))
+    await log().evaluate(element => element.scrollBy(0, 7))
+    await until(async () => Math.round(await distance()) === -7)
+    more.resolve()
+    await log().getByText('Here it is.').waitFor()
+    await settled(page)
+    expect(await distance()).toBeCloseTo(-7, 0)
   })
 
   test('a message that was sent is seen, wherever one was reading', async () => {

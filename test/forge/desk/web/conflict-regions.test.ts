@@ -152,6 +152,18 @@ describe('the place of a conflict that is settled', () => {
     expect(placesIn('zero\nmore\none\nc\ntwo\nd\nthree\n')).toEqual(['c\n', 'd\n'])
   })
 
+  test('is its own where all of many in a long file were settled at once', () => {
+    const lines = Array.from({ length: 17_000 }, (_, index) => (index % 3 === 0 ? '}\n' : `line ${index}\n`))
+    const isConflict = (index: number) => index % 400 === 7
+    const conflicted = lines.map((line, index) =>
+      isConflict(index) ? marked(`A ${index}\n`, line, `B ${index}\n`) : line,
+    )
+    const settled = lines.map((line, index) => (isConflict(index) ? `B ${index}\n` : line)).join('')
+    const { regions } = parseConflicts(conflicted.join(''), 7)
+    const places = placesAfter(conflicted.join(''), regions, settled)
+    expect(places.map(({ from, to }) => settled.slice(from, to))).toEqual(settled.match(/B .*\n/g) ?? [])
+  })
+
   test('goes along with what is typed at the end of the file', () => {
     expect(placesIn(`one\n${FIRST}two\nd\ne\nthree\nfour\n`)).toEqual([FIRST, 'd\ne\n'])
   })

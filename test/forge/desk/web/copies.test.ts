@@ -51,7 +51,7 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     await page.keyboard.press('Enter')
     await row('GUIDE.md , added').waitFor()
     await page.keyboard.press('Control+Shift+s')
-    await desk.isMessage('main', 'edit: GUIDE.md, README.md')
+    await desk.isMessage('main', 'add: GUIDE.md; edit: README.md')
   })
 
   test('copies binary files, executables and links as they are, and folders beside themselves, by its menu', async () => {

@@ -106,6 +106,19 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
     await until(async () => (await selected()) === 'seed')
   })
 
+  test('of a variable in a function is found by an F12 that comes before the colours of its language', async () => {
+    const { promise: loads, resolve: load } = Promise.withResolvers<void>()
+    await page.route('**/*.js', async route => {
+      await loads
+      await route.continue()
+    })
+    await openAt('local.rs', '3:12')
+    await page.keyboard.press('F12')
+    await until(() => desk.proxy.count('file structure') > 0)
+    load()
+    await page.locator('.line-column').getByText(/^2:/).waitFor()
+  })
+
   test('whose definition is found after a click elsewhere is shown by a button only', async () => {
     await openAtLine(3)
     const answer = desk.proxy.hold('named places')

@@ -135,7 +135,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await confirm.getByRole('button', { name: 'Delete' }).click()
     await until(async () => (await files().getByRole('tab').count()) === 1)
     // Nothing is left to save, and nothing was committed.
-    await status().getByText('Saved →').first().waitFor()
+    await status().getByText('No drafts since').first().waitFor()
     expect(await desk.messageOf('main')).toBe('Begin main')
   })
 
@@ -154,6 +154,23 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.keyboard.type("strict'")
     isOpen()
     await until(async () => (await page.locator('.cm-content').textContent()) === "'use strict'")
+  })
+
+  test('a new file has what is typed while it opens and gets its colours, in its order', async () => {
+    await page.getByRole('treeitem', { name: 'tools' }).click()
+    // The colours of the second one come with its text.
+    for (const name of ['one.py', 'two.py']) {
+      await page.keyboard.press('Alt+n')
+      await page.getByRole('dialog').getByRole('textbox').fill(name)
+      const isOpen = desk.proxy.hold('open')
+      await page.keyboard.press('Enter')
+      await page.getByRole('tab', { name: `${name} , draft`, selected: true }).waitFor()
+      await page.keyboard.type('@')
+      isOpen()
+      await page.locator('.cm-line span').waitFor()
+      await page.keyboard.type('abc')
+      await desk.isText('main', name, '@abc')
+    }
   })
 
   test('what is typed from the Enter of a rename on gets into the file', async () => {

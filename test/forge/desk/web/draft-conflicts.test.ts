@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import type { Locator } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
-import { commit } from '../../../support/git.ts'
+import { commit, git } from '../../../support/git.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { findings } from './axe.ts'
 import { until } from './page-scene.ts'
@@ -125,6 +125,30 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.close()
   })
 
+  test('leave no draft when the one that was moved to another branch is resolved by theirs and saved', async () => {
+    await desk.commit('main', { 'onto.txt': LINES })
+    await git(desk.path, 'branch', 'onto', 'main')
+    await desk.commit('onto', { 'onto.txt': THEIRS })
+    const page = await visit(browser.context, desk)
+    await openFile(page, 'main', 'onto.txt')
+    await replaceLine(page, 2, 'MY TWO')
+    await until(async () => (await desk.show('refs/forge/drafts/main', 'onto.txt')).includes('MY TWO'))
+    await page.keyboard.press('Control+Alt+Shift+O')
+    await page.getByRole('option', { name: /^onto/ }).waitFor()
+    await page.keyboard.type('onto')
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: /^onto/, selected: true }).waitFor()
+    await page.getByRole('region', { name: 'Conflict 1 of 1', exact: true }).waitFor()
+    await page.keyboard.press('F8')
+    await page.keyboard.press('2')
+    await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
+    await page.getByText('1 draft since').waitFor()
+    await page.keyboard.press('Control+s')
+    await page.getByText('1 draft since').waitFor({ state: 'detached' })
+    await page.getByPlaceholder('Nothing to save').waitFor()
+    await page.close()
+  })
+
   test('are left whole by the keys that move a line over them', async () => {
     const page = await visit(browser.context, desk)
     await openFile(page, 'main', 'moved.txt')
@@ -240,6 +264,39 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.close()
   })
 
+  test('are numbered anew where a redo makes others of them, and none that is open is marked as resolved', async () => {
+    const long = Array.from({ length: 30 }, (_, at) => `line ${at + 1}\n`).join('')
+    // A branch of its own, as its conflict stays open.
+    await git(desk.path, 'branch', 'numbered', 'main')
+    await desk.commit('numbered', { 'long.txt': long })
+    const page = await visit(browser.context, desk)
+    const editor = page.getByRole('textbox', { name: 'Editor' })
+    const isDraft = (words: string) =>
+      until(async () => (await desk.show('refs/forge/drafts/numbered', 'long.txt').catch(() => '')).includes(words))
+    const conflicts = page.getByRole('region', { name: /^Conflict \d/ })
+    await openFile(page, 'numbered', 'long.txt')
+    await replaceLine(page, 5, 'first draft')
+    await replaceLine(page, 20, 'second draft')
+    await isDraft('second draft')
+    await page.keyboard.press('Alt+Shift+d')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await page.locator('.cm-line').getByText('line 20', { exact: true }).waitFor()
+    await editor.click()
+    await replaceLine(page, 5, 'typed')
+    await isDraft('typed')
+    await page.keyboard.press('Control+Alt+z')
+    await page.getByRole('region', { name: 'Conflict 1 of 1', exact: true }).waitFor()
+    await page.locator('.cm-line').getByText('second draft', { exact: true }).click()
+    await page.keyboard.press('End')
+    await page.keyboard.type(' typed on')
+    await page.locator('.toast').getByRole('button', { name: 'Redo' }).click()
+    const ours = conflicts.getByRole('region', { name: 'Ours' })
+    await ours.getByText('second draft typed on').waitFor()
+    await page.getByRole('region', { name: 'Conflict 1 of 1', exact: true }).waitFor()
+    expect(await conflicts.count()).toBe(1)
+    await page.close()
+  })
+
   test('keep in ours what is typed on in a last line without a line end', async () => {
     await desk.commit('main', { 'end.txt': 'first\nlast' })
     const page = await visit(browser.context, desk)
@@ -294,6 +351,42 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await until(async () => (await desk.show('main', 'pool.go')) === saved)
     await page.close()
   })
+
+  for (const { path, where, changed } of [
+    { path: 'first.txt', where: 'that was selected first', changed: 'theirs\nthree\nfour\nfive\nname\nseven\n' },
+    { path: 'other.txt', where: 'of another cursor', changed: 'name\nthree\nfour\nfive\ntheirs\nseven\n' },
+  ])
+    test(`get what is typed on with several cursors, as the text around them does: in the line ${where}`, async () => {
+      const both = (name: string) => `${name}\nthree\nfour\nfive\n${name}\nseven\n`
+      await desk.commit('main', { [path]: both('name') })
+      const page = await visit(browser.context, desk)
+      await openFile(page, 'main', path)
+      await page.locator('.cm-line').getByText('name', { exact: true }).first().dblclick()
+      await page.keyboard.press('Control+Shift+l')
+      await page.keyboard.type('mine')
+      await until(async () => (await desk.show('refs/forge/drafts/main', path)) === both('mine'))
+      await desk.commit('main', { [path]: changed })
+      const block = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+      const ours = block.getByRole('region', { name: 'Ours' }).locator('pre')
+      await block.locator('.side-cursor').waitFor()
+      const texts = async () => [await ours.textContent(), ...(await page.locator('.cm-line').allTextContents())]
+      const isTyped = async (lines: string) => (await texts()).join('\n').split(lines).length === 3
+      await page.keyboard.type('xy')
+      await until(() => isTyped('minexy'))
+      await picture(page, `typed-at-cursors-${where.replaceAll(' ', '-')}`)
+      await page.keyboard.press('Enter')
+      await page.keyboard.type('zw')
+      await until(() => isTyped('minexy\nzw'))
+      for (const _ of '\nzw') await page.keyboard.press('Backspace')
+      await until(async () => (await isTyped('minexy')) && !(await texts()).join('\n').includes('z'))
+      await page.keyboard.press('F8')
+      await until(() => block.evaluate(box => box === document.activeElement))
+      await page.keyboard.press('1')
+      await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
+      await page.keyboard.press('Control+s')
+      await until(async () => (await desk.show('main', path)) === both('minexy'))
+      await page.close()
+    })
 
   test('appear around the line being typed, which stays in view at its height, also while typing goes on', async () => {
     const numbered = (changed: string) =>

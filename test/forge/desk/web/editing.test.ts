@@ -32,7 +32,7 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
       'gap.ts': 'a()\n\n\nb()\n',
       'doc.ts': DOC,
     }
-    const names = Array.from({ length: 25 }, (_, number) => `work-${number + 1}`)
+    const names = Array.from({ length: 40 }, (_, number) => `work-${number + 1}`)
     const branches = Object.fromEntries(['main', ...names].map(name => [name, files]))
     desk = await openRealDesk({ built: await builtPage(), branches })
   })
@@ -399,6 +399,50 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     expect(await page.locator('.find-scope').count()).toBe(0)
     await page.keyboard.press('Control+f')
     expect(await toggle.getAttribute('aria-pressed')).toBe('false')
+  })
+
+  test('in the find panel: in the lines that were selected before it went from match to match', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.press('Shift+ArrowDown')
+    await page.keyboard.press('Shift+ArrowDown')
+    await page.keyboard.press('Control+f')
+    await page.keyboard.type('o')
+    const panel = page.getByRole('search', { name: 'Find in the file' })
+    const isSaid = (words: string) => panel.getByRole('status').getByText(words, { exact: true }).waitFor()
+    await isSaid('1 of 3')
+    await panel.getByRole('button', { name: 'Find in selection' }).click()
+    await isSaid('1 of 2')
+  })
+
+  test('in the find panel: in the line of a selected word, which is what is searched for', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.type('one ')
+    await page.keyboard.press('Home')
+    await page.keyboard.press('Control+Shift+ArrowRight')
+    await page.keyboard.press('Control+f')
+    const panel = page.getByRole('search', { name: 'Find in the file' })
+    const isSaid = (words: string) => panel.getByRole('status').getByText(words, { exact: true }).waitFor()
+    await isSaid('1 of 2')
+    await panel.getByRole('button', { name: 'Find in selection' }).click()
+    await isSaid('1 of 2')
+  })
+
+  test('in the find panel: the keys of the search in all files switch its settings and replace all matches', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.press('Control+f')
+    await page.keyboard.type('O|t')
+    const panel = page.getByRole('search', { name: 'Find in the file' })
+    const isSaid = (words: string) => panel.getByRole('status').getByText(words, { exact: true }).waitFor()
+    await isSaid('No results')
+    await page.keyboard.press('Alt+Shift+e')
+    await isSaid('1 of 5')
+    await page.keyboard.press('Alt+Shift+i')
+    await isSaid('1 of 2')
+    await panel.getByRole('textbox', { name: 'Replace' }).click()
+    await page.keyboard.type('T')
+    await page.keyboard.press('Control+Alt+Enter')
+    await isDraft('a.txt', LINES.replaceAll('t', 'T'))
+    await isSaid('2 matches replaced')
   })
 
   test('in the find panel: a selected text is searched for as it is, and typing replaces it', async () => {

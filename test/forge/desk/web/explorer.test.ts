@@ -1,9 +1,10 @@
 /** The explorer: several files selected, moved by drag and by keys, and what its menu offers. */
 import { describe, expect, test } from 'bun:test'
+import type { Locator } from 'playwright-core'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { findings } from './axe.ts'
-import { type DeskPage, showBranch, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, settled, showBranch, until, withEachPage } from './page-scene.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)
 
@@ -158,6 +159,61 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     expect(await page.getByRole('dialog').count()).toBe(0)
     await page.keyboard.press('Control+Shift+s')
     await desk.isMessage('main', 'rename: 3 files')
+  })
+
+  test('a drag into a folder where the name is taken says so at once, and moves nothing', async () => {
+    await desk.commit('main', { 'docs/README.md': 'Another one.\n', 'src/README.md': 'A third one.\n' })
+    await row('docs').click()
+    await until(async () => (await row('README.md').count()) === 2)
+    await row('README.md').last().dragTo(row('docs'))
+    const dialog = page.getByRole('dialog', { name: 'Move README.md to docs?' })
+    await dialog.getByText('Two files or folders would be docs/README.md: rename one of them first.').waitFor()
+    expect(await dialog.getByRole('button', { name: 'Move' }).getAttribute('aria-disabled')).toBe('true')
+    expect(await findings(page)).toEqual([])
+    // Cancel has the focus.
+    await page.keyboard.press('Enter')
+    await dialog.waitFor({ state: 'detached' })
+    expect(await drafts()).toEqual([])
+    // Two of the dragged ones have the same name.
+    await row('src').click()
+    await until(async () => (await row('README.md').count()) === 3)
+    await row('README.md').nth(0).click()
+    await row('README.md')
+      .nth(1)
+      .click({ modifiers: ['Control'] })
+    await row('README.md').nth(1).dragTo(row('test'))
+    await page
+      .getByRole('dialog', { name: 'Move 2 files to test?' })
+      .getByText('Two files or folders would be test/README.md: rename one of them first.')
+      .waitFor()
+    expect(await drafts()).toEqual([])
+  })
+
+  test('a folder that opens under a drag stays under the pointer, also where that pushes the dragged file out of view', async () => {
+    const bottomOf = async (of: Locator) => {
+      const { y = 0, height = 0 } = (await of.boundingBox()) ?? {}
+      return y + height
+    }
+    // The list ends below the file that is dragged.
+    const { height = 0 } = page.viewportSize() ?? {}
+    const room = (await bottomOf(tree())) - (await bottomOf(row('README.md')))
+    await page.setViewportSize({ width: 1280, height: height - Math.floor(room) })
+    await row('README.md').hover()
+    await page.mouse.down()
+    const { y: before } = (await row('src').boundingBox()) ?? {}
+    await row('src').hover()
+    // The second move is over the row, for which the first one has begun the drag.
+    await row('src').hover({ position: { x: 60, y: 9 } })
+    await row('queue').waitFor()
+    await settled(page)
+    expect((await row('src').boundingBox())?.y).toBe(before)
+    expect(await tree().evaluate(element => element.scrollTop)).toBe(0)
+    expect(await bottomOf(row('README.md'))).toBeGreaterThan(await bottomOf(tree()))
+    await page.mouse.up()
+    await page.getByRole('dialog', { name: 'Move README.md to src?' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect((await row('src').boundingBox())?.y).toBe(before)
   })
 
   test('paths are copied, and the open file is revealed from its tab', async () => {

@@ -300,6 +300,24 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(leastDistance(await dotPlaces())).toBeGreaterThanOrEqual(13)
   })
 
+  test('no line connects the commits of lanes without room, which are of different branches', async () => {
+    await openOther(manyCommits(400, 24))
+    /** The rows between whose commits and the next ones something is drawn at the edge of the lanes. */
+    const connected = () =>
+      page.locator('.lane-tiles canvas').evaluateAll(([first]) => {
+        const canvas = first as HTMLCanvasElement
+        const context = canvas.getContext('2d') as CanvasRenderingContext2D
+        const edge = canvas.width - Math.round(8 * devicePixelRatio)
+        const rows = Array.from({ length: 20 }, (_, row) => row)
+        return rows.filter(row => {
+          const { data } = context.getImageData(edge - 1, Math.round((row + 1) * 26 * devicePixelRatio), 3, 1)
+          return [3, 7, 11].some(at => data[at] !== 0)
+        })
+      })
+    expect((await dotPlaces()).length).toBeGreaterThan(5)
+    expect(await connected()).toEqual([])
+  })
+
   test('lanes that are scrolled sideways are never drawn upon each other', async () => {
     await openOther(manyCommits(400, 24))
     await list().hover()
@@ -529,6 +547,30 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await until(async () => (await page.evaluate(() => navigator.clipboard.readText())) === ids.join('\n'))
   })
 
+  test('Shift extends a selection of several from its first commit, also when others came above it meanwhile', async () => {
+    await open()
+    const option = (name: string) => page.getByRole('option', { name: new RegExp(`(^| )${name} ,`) })
+    const active = () => list().locator('.active')
+    const areSelected = async (...subjects: string[]) => {
+      await until(async () => `${await selected().locator('.subject > bdi').allInnerTexts()}` === `${subjects}`)
+    }
+    const changes = (from: number, to: number) =>
+      Array.from({ length: from - to + 1 }, (_, at) => `Change ${from - at} of main`)
+    await option('Change 26 of main').click()
+    await option('Change 24 of main').click({ modifiers: ['Shift'] })
+    await areSelected(...changes(26, 24))
+    await desk.commit('topic', {}, { message: 'Newest of all' })
+    await option('Newest of all').waitFor()
+    await active().filter({ hasText: 'Change 24 of main' }).waitFor()
+    await page.keyboard.press('Shift+ArrowDown')
+    await areSelected(...changes(26, 23))
+    await desk.commit('topic', {}, { message: 'Newer still' })
+    await option('Newer still').waitFor()
+    await active().filter({ hasText: 'Change 23 of main' }).waitFor()
+    await option('Change 21 of main').click({ modifiers: ['Shift'] })
+    await areSelected(...changes(26, 21))
+  })
+
   test('several commits are reverted by keys and by the palette, in a branch that has them', async () => {
     await open()
     const before = await desk.tip('main')
@@ -657,7 +699,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await dialog().count()).toBe(0)
   })
 
-  test('a drag of one of several selected commits takes all of them', async () => {
+  test('a drag of one of several selected commits takes all of them, and leaves the focus ring on the last one', async () => {
     await open()
     const row = (subject: string) => page.getByRole('option', { name: new RegExp(`^${subject} of main , after`) })
     await row('Change 28').click()
@@ -678,6 +720,47 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
       .getByText(/changes of 3 commits/)
       .waitFor()
     await page.keyboard.press('Escape')
+    await dialog().waitFor({ state: 'detached' })
+    expect(await list().evaluate(it => it === document.activeElement)).toBe(true)
+    await list().locator('.active').filter({ hasText: 'Change 26' }).waitFor()
+  })
+
+  test('the preview of a drop names the branch, also where its outcome is long', async () => {
+    const files = (text: string) => ({ 'lease.ts': lines({ 20: text }) })
+    const first = await desk.commit('two', files('// first of two'), { message: 'First of two' })
+    await desk.commit('two', files('// second of two'), { message: 'Second of two', parents: [first] })
+    await open()
+    await page.getByRole('option', { name: /Second of two/ }).click()
+    await page.getByRole('option', { name: /First of two/ }).click({ modifiers: ['Shift'] })
+    await page.getByText('2 commits selected').waitFor()
+    await page.getByRole('option', { name: /First of two/ }).hover()
+    await page.mouse.down()
+    await page.mouse.move(...(await middleOf('clash-metrics')), { steps: 5 })
+    const preview = page.getByRole('status', { name: 'Preview of the drop' })
+    await preview.getByText('1 file in conflict, at commit 1 of 2').waitFor()
+    const name = preview.getByText('2 commits → clash-metrics')
+    expect(await name.evaluate(it => it.clientHeight < 30 && it.scrollWidth <= it.clientWidth)).toBe(true)
+    await page.keyboard.press('Escape')
+    await page.mouse.up()
+  })
+
+  test('the list of branches keeps its order during a drag, so that no other branch comes under the pointer', async () => {
+    await open()
+    const refs = page.getByRole('navigation', { name: 'Branches and tags' }).locator('[data-branch]')
+    const order = async () => (await refs.evaluateAll(all => all.map(it => it.dataset.branch))).join(' ')
+    const before = await order()
+    await page.mouse.move(...(await middleOf('topic')))
+    await page.mouse.down()
+    await page.mouse.move(10, 300, { steps: 5 })
+    await page.locator('.drag-ghost').waitFor()
+    await desk.commit('clash-metrics', {}, { message: 'Newest of all' })
+    await desk.commit('added', {}, { message: 'Added meanwhile' })
+    await page.getByRole('option', { name: 'Newest of all' }).waitFor()
+    await refs.filter({ hasText: 'added' }).waitFor()
+    expect(await order()).toBe(`${before} added`)
+    await page.keyboard.press('Escape')
+    await page.mouse.up()
+    await until(async () => (await order()) !== `${before} added`)
   })
 
   test('a dragged commit that changes a file which the branch never had says so, with room for its name', async () => {
@@ -851,12 +934,30 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await open()
     const remote = page.locator('.graph-row .label[data-ref="refs/remotes/origin/next"]')
     await remote.waitFor()
-    const drop = async () => {
-      const box = await remote.boundingBox()
+    const dragOver = async (target: Locator) => {
+      const box = await target.boundingBox()
       if (!box) throw new Error('origin/next is not to be seen')
       await page.mouse.down()
       await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2, { steps: 5 })
+    }
+    const drop = async () => {
+      await dragOver(remote)
       await page.mouse.up()
+    }
+    // It shows that a drop is possible there, and what it would do: in the graph, and in the list of branches.
+    const refs = page.getByRole('navigation', { name: 'Branches and tags' })
+    await refs.getByRole('button', { name: 'origin' }).click()
+    const preview = page.getByRole('status', { name: 'Preview of the drop' })
+    for (const target of [remote, refs.locator('[data-ref="refs/remotes/origin/next"]')]) {
+      await page.mouse.move(...(await middleOf('topic')))
+      await dragOver(target)
+      await preview.getByText('topic → origin/next').waitFor()
+      await preview.getByText('rebases cleanly').waitFor()
+      await preview.getByText('Drop to rebase').waitFor()
+      await until(() => target.evaluate(it => getComputedStyle(it).boxShadow !== 'none'))
+      await page.keyboard.press('Escape')
+      await page.mouse.up()
+      await preview.waitFor({ state: 'detached' })
     }
     await page.mouse.move(...(await middleOf('topic')))
     await drop()
@@ -864,7 +965,9 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await dialog().getByRole('button', { name: 'Rebase', exact: true }).waitFor()
     await page.keyboard.press('Escape')
     await page.locator('.graph-row .subject').filter({ hasText: 'Change 28 of main' }).hover()
-    await drop()
+    await dragOver(remote)
+    expect(await preview.count()).toBe(0)
+    await page.mouse.up()
     await page.locator('.toast').getByText('origin/next is a remote branch, which only a push moves').waitFor()
     expect(await dialog().count()).toBe(0)
   })
@@ -874,6 +977,24 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await dragTo('topic', 'clash-metrics')
     await page.mouse.up()
     await dialog().getByRole('button', { name: 'Merge and resolve 2 files' }).click()
+    await page.getByRole('tab', { name: 'clash-metrics', selected: true }).waitFor()
+  })
+
+  test('a drag onto a branch whose drafts are to be saved first goes by Enter to the button that does that', async () => {
+    await desk.ask({ ask: 'new file', branch: 'clash-metrics', path: 'new.txt' })
+    await open()
+    await dragTo('topic', 'clash-metrics')
+    await page.mouse.up()
+    const save = dialog().getByRole('button', { name: 'Save all drafts' })
+    await save.waitFor()
+    const before = await desk.tip('clash-metrics')
+    await page.keyboard.press('Enter')
+    await until(() => save.evaluate(it => it === document.activeElement))
+    expect(await desk.tip('clash-metrics')).toBe(before)
+    await page.keyboard.press('Enter')
+    await dialog().getByRole('button', { name: 'Merge and resolve 2 files' }).waitFor()
+    expect(await desk.tip('clash-metrics')).not.toBe(before)
+    await page.keyboard.press('Enter')
     await page.getByRole('tab', { name: 'clash-metrics', selected: true }).waitFor()
   })
 

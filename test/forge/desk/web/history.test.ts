@@ -38,6 +38,14 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await row('Add four').waitFor()
     await list().focus()
   }
+  /** Adds 450 empty commits to main, of which the newest is number 449. */
+  const commitMany = async (subject: string) => {
+    const made = (at: number) =>
+      `commit refs/heads/main\ncommitter Mira <mira@example.com> ${1_800_000_000 + at} +0000\ndata <<END\n${subject} ${at}\nEND\n`
+    const first = `${made(0)}from ${await desk.tip('main')}\n\n`
+    const later = Array.from({ length: 449 }, (_, at) => `${made(at + 1)}\n`)
+    await gitWith(desk.path, ['fast-import', '--quiet'], first + later.join(''))
+  }
   /** Confirms the dialog, and waits for the branch's subjects, newest first. */
   const confirm = async (button: string, ...subjects: string[]) => {
     await dialog().getByRole('button', { name: button, exact: true }).click()
@@ -113,6 +121,20 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await dialog().getByText('rewrites 1 commit').waitFor()
   })
 
+  test('the preview in its dialog follows a branch that is moved outside, also to where the commit is not', async () => {
+    const tip = await desk.tip('main')
+    await open()
+    await row('Add four').click()
+    await page.keyboard.press('r')
+    await dialog().getByText('rewrites 1 commit').waitFor()
+    await desk.git('update-ref', 'refs/heads/main', `${tip}~1`)
+    await dialog()
+      .getByText(`${tip.slice(0, 8)} is not in main.`)
+      .waitFor()
+    await desk.git('update-ref', 'refs/heads/main', tip)
+    await dialog().getByText('rewrites 1 commit').waitFor()
+  })
+
   test('the lines of a message are shown once each, also where no empty line follows the first one', async () => {
     const message = 'Say how much is missing\n- in the docs,\n- and in the log\n\nAs was asked.\n'
     await desk.commit('main', { 'README.md': '# Said\n' }, { message })
@@ -128,6 +150,17 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await page.keyboard.press('Alt+0')
     await page.getByRole('option', { name: /Say how much is missing/ }).click()
     await isShownOnce(page.getByRole('complementary', { name: /^Commit [0-9a-f]{8}/ }))
+  })
+
+  test('the first label of the newest commit is that of the branch, whatever other branches are there', async () => {
+    for (const name of ['alpha', 'beta', 'gamma', 'zeta']) await desk.git('branch', name, 'main')
+    await page.keyboard.press('Alt+b')
+    await page.getByRole('combobox', { name: 'Command palette' }).fill('@zeta')
+    await page.getByRole('option', { name: 'zeta' }).filter({ hasNotText: 'New branch' }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'zeta', selected: true }).waitFor()
+    await open()
+    await row('Add four').locator('.label').first().getByText('zeta').first().waitFor()
   })
 
   test('the label of a branch says which remotes have it at the same commit', async () => {
@@ -337,6 +370,8 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
       .getByText(/^Puts \w+ after \w+/)
       .waitFor()
     await confirm('Reorder', 'Add two', 'Add three', 'Add four', 'Add one', 'Begin')
+    // The focus ring is on the selected row, not on the one where the drag began.
+    expect(await list().evaluate(it => it === document.activeElement)).toBe(true)
   })
 
   test('the selection stays on its commit when a new one is made above it', async () => {
@@ -349,6 +384,69 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
       'Add two',
     ])
     await page.getByRole('complementary', { name: 'Commit' }).getByText('Why two.').waitFor()
+  })
+
+  test('a look at another tab or branch leaves the selected commits, the place in the list and the search', async () => {
+    await commitMany('Later')
+    await desk.git('branch', 'side', 'main')
+    await page.keyboard.press('Alt+h')
+    await row('Later 449').waitFor()
+    await list().focus()
+    const selected = () => list().getByRole('option', { selected: true })
+    const areSelected = async (...subjects: string[]) => {
+      await until(async () => `${await selected().locator('.subject').allInnerTexts()}` === `${subjects}`)
+    }
+    const lookAtReview = async () => {
+      await page.keyboard.press('Alt+r')
+      await page.getByRole('region', { name: 'Diff' }).waitFor()
+      await page.keyboard.press('Alt+h')
+      await list().waitFor()
+    }
+    for (let at = 0; at < 3; at++) await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Shift+ArrowDown')
+    await lookAtReview()
+    await areSelected('Later 446', 'Later 445')
+    await page.keyboard.press('Shift+ArrowDown')
+    await areSelected('Later 446', 'Later 445', 'Later 444')
+    // The end of what is loaded so far: the rows after it are loaded then.
+    await page.keyboard.press('End')
+    await row('Later 249').waitFor()
+    await row('Later 250').click()
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Alt+b')
+    await page.getByRole('combobox', { name: 'Command palette' }).fill('@side')
+    await page.getByRole('option', { name: 'side' }).filter({ hasNotText: 'New branch' }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'side', selected: true }).waitFor()
+    await desk.commit('main', { 'new.txt': 'new\n' }, { message: 'Come in' })
+    await page.getByRole('tab', { name: 'main' }).click()
+    await areSelected('Later 251')
+    await page.keyboard.press('r')
+    await dialog().getByText('Later 251').first().waitFor()
+    await page.keyboard.press('Escape')
+    // The list scrolls to the selected commit once more when the new commit comes in.
+    await until(async () => {
+      await list().evaluate(it => it.scrollTo(0, 0))
+      return await row('Come in').isVisible()
+    })
+    // Scrolled away from the selected commit.
+    await list().evaluate(it => it.scrollTo(0, 2600))
+    await row('Later 350').waitFor()
+    await lookAtReview()
+    await row('Later 350').waitFor()
+    expect(await list().evaluate(it => it.scrollTop)).toBe(2600)
+    // A search, also one whose words were typed just before.
+    await page.keyboard.press('/')
+    await page.keyboard.type('Add t')
+    await lookAtReview()
+    await row('Add three').waitFor()
+    await list().focus()
+    await page.keyboard.press('End')
+    await areSelected('Add two')
+    await lookAtReview()
+    expect(await page.getByRole('textbox', { name: 'Search this history' }).inputValue()).toBe('Add t')
+    await areSelected('Add two')
+    expect(await list().getByRole('option').count()).toBe(2)
   })
 
   test('commits are selected one by one with Ctrl, and squashed though another one is between them', async () => {
@@ -374,7 +472,7 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await message().fill('Add four and more')
     await confirm('Amend', 'Add four and more', 'Add three', 'Add two', 'Add one', 'Begin')
     expect(await desk.git('show', 'main:README.md')).toContain('typed')
-    await page.locator('.status .saved').getByText('Saved →').waitFor()
+    await page.locator('.status .saved').getByText('No drafts since').waitFor()
     // Without drafts the message is all that can be changed: it has the focus, without the line end of its last line.
     await page.keyboard.press('Alt+Shift+t')
     await dialog().locator('textarea:focus').waitFor()
@@ -435,17 +533,48 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
   })
 
   test('a search says how many commits have the words, also of those that are not loaded yet', async () => {
-    const made = (at: number) =>
-      `commit refs/heads/main\ncommitter Mira <mira@example.com> ${1_800_000_000 + at} +0000\ndata <<END\nAdd many ${at}\nEND\n`
-    const first = `${made(0)}from ${await desk.tip('main')}\n\n`
-    const later = Array.from({ length: 449 }, (_, at) => `${made(at + 1)}\n`)
-    await gitWith(desk.path, ['fast-import', '--quiet'], first + later.join(''))
+    await commitMany('Add many')
     await page.keyboard.press('Alt+h')
     await row('Add many 449').waitFor()
     await page.getByRole('textbox', { name: 'Search this history' }).fill('add many')
     await page.getByRole('status').getByText('450 commits', { exact: true }).waitFor()
     await page.getByRole('textbox', { name: 'Search this history' }).fill('add')
     await page.getByRole('status').getByText('454 commits', { exact: true }).waitFor()
+  })
+
+  test('the commit that a search has found stays selected after it, also far below the newest ones', async () => {
+    await page.keyboard.press('Alt+h')
+    await row('Add four').waitFor()
+    const field = page.getByRole('textbox', { name: 'Search this history' })
+    const selected = () => list().getByRole('option', { selected: true })
+    const searchAndLeave = async (...others: string[]) => {
+      await page.keyboard.press('/')
+      await page.keyboard.type('Add two')
+      await row('Add four').waitFor({ state: 'detached' })
+      await selected().filter({ hasText: 'Add two' }).waitFor()
+      await field.press('Escape')
+      for (const other of others) await row(other).waitFor()
+      await selected().filter({ hasText: 'Add two' }).waitFor()
+      expect(await selected().count()).toBe(1)
+      await page.getByRole('heading', { name: 'Add two' }).waitFor()
+    }
+    await searchAndLeave('Add three', 'Add one')
+    await commitMany('Later')
+    await list().focus()
+    await page.keyboard.press('Home')
+    await row('Later 449').waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('Later')
+    await page.getByRole('status').getByText('450 commits', { exact: true }).waitFor()
+    // Another search selects its newest commit.
+    await selected().filter({ hasText: 'Later 449' }).waitFor()
+    await field.fill('')
+    await list().focus()
+    await searchAndLeave('Add three', 'Add one')
+    // What is around it can be selected with it.
+    await list().focus()
+    await page.keyboard.press('Shift+ArrowDown')
+    await until(async () => (await selected().count()) === 2)
   })
 
   test('a commit is cherry-picked, tagged and compared by its menu and keys, as in the graph', async () => {

@@ -24,6 +24,7 @@ const TYPED: Record<string, [typed: string, text?: string]> = {
   'empty.py': ['""""""\n'],
   'quoted.py': ['"""Say "hi"."""\nx = "a"\ny = {"b": 1}\n'],
   'single.py': ["'''a 'b' c'''\nu = 'd'\n"],
+  'fold.md': ['<details>\n<summary>S</summary>\n\ntext\n\n</details>\n\n<div align="center">\n<b>x</b>\n</div>\nend\n'],
   'assert.py': ['"""\nassert "a" == \'b\'\n"""\ny = "z"\n'],
 }
 /** New files, what is typed in them with the Tab key as \t, the text then, and what the status bar says. */

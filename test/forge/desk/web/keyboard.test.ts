@@ -401,6 +401,25 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     }
   })
 
+  test('the editor has the focus by its key, also from the chat and a review, in the file that was shown last', async () => {
+    const isPossible = async () => (await commands()).some(([label]) => label === 'Go to the editor')
+    expect(await isPossible()).toBe(false)
+    await openByName('README')
+    await openByName('FORK')
+    await page.getByRole('tab', { name: 'README.md' }).click()
+    for (const [keys, name] of [
+      ['Alt+j', 'TEXTAREA Message'],
+      ['Alt+r', 'SECTION Diff'],
+      ['Alt+x', 'DIV Explorer'],
+    ] as const) {
+      await page.keyboard.press(keys)
+      await until(async () => (await focused()) === name)
+      await page.keyboard.press('Alt+i')
+      await until(async () => (await focused()) === 'DIV Editor')
+      await page.getByRole('tab', { name: 'README.md', selected: true }).waitFor()
+    }
+  })
+
   test('a new file has the focus as soon as it is made', async () => {
     await tree().getByRole('treeitem', { name: 'src' }).waitFor()
     await page.keyboard.press('Alt+x')

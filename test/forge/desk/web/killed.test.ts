@@ -68,7 +68,11 @@ async function doStep(page: Page, step: FileStep): Promise<void> {
       return
     case 'save': {
       const status = page.getByRole('status', { name: 'Status' })
-      const hasNothing = (await status.locator('.saved').getByText('Saved →').count()) > 0
+      const hasNothing =
+        (await status
+          .locator('.saved')
+          .getByText(/^(Saved →|No drafts)/)
+          .count()) > 0
       // What an earlier save has said stays there.
       const said = () => status.locator('> .vh').textContent()
       const before = await said()
@@ -166,17 +170,21 @@ describe.skipIf(!hasBrowser)('kill -9 of the browser at any moment', () => {
 /** Expects that the explorer shows these files and no others, but for deleted ones, which it shows as such. */
 async function expectShown(page: Page, paths: string[]): Promise<void> {
   const tree = page.getByRole('tree', { name: 'Explorer' })
-  await tree.getByRole('treeitem').first().waitFor()
+  // While the files are loading, the explorer has one row, which is no file.
+  await tree.locator('[aria-posinset]').first().waitFor()
   await tree.focus()
   const folders = tree.getByRole('treeitem', { expanded: false })
   while ((await folders.count()) > 0) await folders.first().click()
   const expected = paths.map(nameOf).sort()
+  let shown: string[] = []
   await until(async () => {
-    const shown = await tree
+    shown = await tree
       .locator('[role="treeitem"]:not([aria-expanded])')
       .evaluateAll(rows =>
         rows.filter(row => !row.querySelector('.deleted')).map(row => row.querySelector('.grow')?.textContent ?? ''),
       )
     return JSON.stringify(shown.sort()) === JSON.stringify(expected)
-  }, 15_000)
+  }, 15_000).catch(cause => {
+    throw new Error(`The explorer shows ${shown.join()} instead of ${expected.join()}`, { cause })
+  })
 }

@@ -244,6 +244,37 @@ describe.skipIf(!hasBrowser)('the layout', () => {
     await isAtLine()
   })
 
+  test('shows a file at its place after the tab of a new file beside it was closed by a discard', async () => {
+    await fileTabs().nth(3).waitFor()
+    await desk.commit('main', { 'c.txt': Array.from({ length: 300 }, (_, index) => `line ${index + 1}\n`).join('') })
+    await tab('c.txt').click()
+    await page.locator('.cm-line', { hasText: 'line 9' }).first().click()
+    await page.keyboard.press('Control+g')
+    await page.getByRole('combobox').waitFor()
+    await page.keyboard.type('200')
+    await page.keyboard.press('Enter')
+    const isAtLine = async () => {
+      await page.getByText('200:1', { exact: true }).waitFor()
+      const line = page.locator('.cm-line', { hasText: 'line 200' })
+      await until(async () => {
+        const [box, text] = await Promise.all([page.locator('.cm-scroller').boundingBox(), line.boundingBox()])
+        return box !== null && text !== null && text.y > box.y && text.y < box.y + box.height
+      })
+    }
+    await isAtLine()
+    await page.keyboard.press('Alt+n')
+    await page.getByRole('dialog').getByRole('textbox').fill('new.txt')
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'new.txt , draft', selected: true }).waitFor()
+    await page.locator('.cm-focused').waitFor()
+    await page.keyboard.type('New.')
+    await desk.isText('main', 'new.txt', 'New.')
+    await page.keyboard.press('Alt+Shift+a')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await page.getByRole('tab', { name: 'c.txt', selected: true }).waitFor()
+    await isAtLine()
+  })
+
   test('opens a file by a single click in the preview tab, and keeps it by an edit, a double click or Enter', async () => {
     await fileTabs().nth(3).waitFor()
     const row = (name: string) => page.getByRole('treeitem', { name })

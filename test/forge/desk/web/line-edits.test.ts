@@ -1,6 +1,7 @@
 /** Edits of the selected lines and words of the editor. */
 import { describe, expect, test } from 'bun:test'
 import { EditorSelection, EditorState } from '@codemirror/state'
+import { indentLines } from '../../../../forge/desk/web/editor/line-commands.ts'
 import {
   joinLines,
   type LineEdit,
@@ -70,4 +71,22 @@ test('a long line of blanks is trimmed at once', () => {
   const began = performance.now()
   expect(edited(trimTrailingWhitespace, `^${blanks}x${blanks}`)).toBe(`^${blanks}x`)
   expect(performance.now() - began).toBeLessThan(2_000)
+})
+
+test('whole lines that are indented stay selected as whole lines, in both directions', () => {
+  for (const [anchor, head] of [
+    [0, 8],
+    [8, 0],
+  ] as const) {
+    let state = EditorState.create({ doc: 'one\ntwo\nthree', selection: { anchor, head } })
+    indentLines({
+      state,
+      dispatch: transaction => {
+        state = transaction.state
+      },
+    })
+    expect(state.sliceDoc()).toBe('  one\n  two\nthree')
+    const { main } = state.selection
+    expect([main.anchor, main.head]).toEqual(anchor === 0 ? [0, 12] : [12, 0])
+  }
 })

@@ -161,7 +161,6 @@ describe.skipIf(!hasBrowser)('the line endings of a file', () => {
     await desk.isText('main', 'lines.txt', 'zero one\ntwo\n')
     await page.keyboard.press('Control+Alt+z')
     await toast('Undone: change the line endings').waitFor()
-    await page.screenshot({ path: '/tmp/h2_s.png' })
     await button('LF').waitFor()
     await page.keyboard.press('Control+s')
     await until(async () => (await desk.git('show', 'main:lines.txt')) === 'zero one\ntwo')

@@ -389,6 +389,21 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await row('claim.ts').getByText('2 left').waitFor()
   })
 
+  test('says which files one side taken for all files leaves open, and why', async () => {
+    await open(mergingTemplate(LOGO))
+    await row('postgres.ts').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Take theirs for all conflicts of all files' }).click()
+    const toast = page.locator('.toast')
+    await toast.getByText('Resolved the conflicts left in 2 files by theirs.').waitFor()
+    await toast
+      .getByText(`1 file still needs a choice of its own: logo.png (deleted in ${BRANCH}, changed in upstream).`)
+      .waitFor()
+    const left = files().getByRole('region', { name: 'To do' }).getByRole('button')
+    await until(async () => (await left.count()) === 1)
+    await toast.getByRole('button', { name: 'Undo' }).click()
+    await until(async () => (await left.count()) === 3)
+  })
+
   test('has one side of a long conflict that is chosen by a key while theirs is taken for all', async () => {
     await open(lockTemplate)
     await row('deps.json').click()
@@ -972,6 +987,41 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     expect(await page.getByRole('textbox', { name: 'Message', exact: true }).inputValue()).toBe('Not yet')
   })
 
+  for (const keys of ['Control+Enter', 'Alt+Shift+F'])
+    test(`has what is typed on after ${keys} in its message in the file that is shown then, and not in the message`, async () => {
+      await openDesk()
+      for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+      page = await openPage(browser.context, desk)
+      await row('postgres.ts').click()
+      await page.locator('.cm-line').getByText('x', { exact: true }).waitFor()
+      const message = page.getByLabel('Commit message')
+      await message.fill('Bring in 2.14')
+      const answer = desk.proxy.hold('finish merging')
+      await page.keyboard.press(keys)
+      await page.keyboard.type('abc')
+      await until(() => desk.proxy.count('finish merging') === 1)
+      await page.keyboard.type('def')
+      answer()
+      await page.keyboard.type('ghi')
+      await desk.isMessage(BRANCH, 'Bring in 2.14')
+      await files().waitFor({ state: 'detached' })
+      await textIs(POSTGRES, text => text.includes('abcdefghi'))
+      expect(await page.getByText('The field that you typed in is gone').count()).toBe(0)
+    })
+
+  test('has what is typed on in its message where it can’t be finished', async () => {
+    await openDesk()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    const message = page.getByLabel('Commit message')
+    await message.fill('Bring in')
+    desk.proxy.refused.set('finish merging', 'not now')
+    await page.keyboard.press('Control+Enter')
+    await page.keyboard.type(' 2.14')
+    await page.getByText('not now').waitFor()
+    await until(async () => (await message.inputValue()) === 'Bring in 2.14')
+  })
+
   test('keeps its message under the hands that type it when the branch is moved, or a file is in conflict again', async () => {
     await openDesk(rebasingTemplate)
     const marked = await textIn(CLAIM)
@@ -1089,10 +1139,10 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       desk.proxy.delay = 0
       await here.fill('Subject of it xxxxxxxx\n\nBody line')
       await areBoth('Subject of it xxxxxxxx\n\nBody line')
-      await here.focus()
+      await here.click()
       await page.keyboard.press('Control+Home')
       await page.keyboard.press('End')
-      await there.focus()
+      await there.click()
       await other.keyboard.press('Control+End')
       desk.proxy.delay = delay
       const subject = [...keys('', 9), ...keys(' alpha beta gammax', 1), ...keys(' delta epsylon', 4), ...keys('ilon')]
@@ -1130,6 +1180,31 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       it.value.slice(it.selectionStart, it.selectionEnd).trim(),
     )
     expect(selected).toBe('in')
+    await other.close()
+  })
+
+  test('has in a second window the message that is typed in the first one while it opens, and has it once', async () => {
+    await openDesk()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    const here = page.getByLabel('Commit message')
+    await here.waitFor()
+    const usual = await here.inputValue()
+    const load = desk.proxy.hold('merging')
+    const asked = desk.proxy.count('merging')
+    const other = await openPage(browser.context, desk)
+    const there = other.getByLabel('Commit message')
+    await until(() => desk.proxy.count('merging') > asked)
+    const keep = desk.proxy.hold('keep merging message')
+    await here.fill('Bring in 2.14')
+    load()
+    await there.waitFor()
+    expect(await there.inputValue()).toBe(usual)
+    keep()
+    await until(async () => (await there.inputValue()) === 'Bring in 2.14')
+    await there.press('Control+End')
+    await other.keyboard.type(' at last')
+    await until(async () => (await here.inputValue()) === 'Bring in 2.14 at last')
     await other.close()
   })
 
@@ -1425,6 +1500,8 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       if (isReloaded) page = await openPage(browser.context, desk)
       await page.getByRole('tree', { name: 'Explorer' }).waitFor()
       await status().getByText('merging').waitFor({ state: 'detached' })
+      // A page that learns of the next merge of the same commit first keeps the message, as for a merge made anew.
+      await page.getByRole('button', { name: 'Show the conflicts' }).waitFor({ state: 'detached' })
       // What was resolved are drafts of the branch by now, which a merge would not touch.
       const others = ['src/queue/lease.ts', 'src/queue/sweep.ts', 'src/store/memory.ts', 'src/index.ts']
       const paths = [CLAIM, POSTGRES, ...others]

@@ -52,6 +52,21 @@ describe.skipIf(!hasBrowser)('the mode of a file', () => {
     await page.getByText('false', { exact: true }).waitFor()
   })
 
+  test('stands beside the sides of a conflict: of a file that one side deleted, and whose mode the other one changed', async () => {
+    const text = 'one\ntwo\n'
+    const first = await desk.commit('main', { 'doc.md': text })
+    await desk.commit('mode', { 'doc.md': { mode: '100755', content: text } }, { parents: [first] })
+    await desk.commit('main', { 'doc.md': null })
+    await page.keyboard.press('Alt+Shift+5')
+    await page.getByRole('dialog').getByRole('combobox').fill('mode')
+    await page.getByRole('option', { name: 'mode' }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').getByRole('button', { name: 'Merge and resolve 1 file' }).click()
+    const sides = page.getByRole('region', { name: 'Conflict' })
+    await sides.getByRole('region', { name: 'Theirs' }).getByText('executable', { exact: true }).waitFor()
+    expect(await sides.getByRole('region', { name: 'Base' }).getByText('executable').count()).toBe(0)
+  })
+
   test('is changed in the explorer: a draft with what is typed, that is undone and saved', async () => {
     await desk.commit('main', { 'run.sh': 'true\n' })
     const row = page.getByRole('treeitem', { name: 'run.sh' })

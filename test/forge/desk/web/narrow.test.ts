@@ -323,6 +323,33 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
     })
   })
 
+  test('beside the pane of a commit, no label of the graph is over the subject', () => {
+    const labelled = templateOf(async path => {
+      const first = await commit(path, 'main', { 'a.txt': 'a\n' }, { message: 'Begin with some words' })
+      await commit(path, 'feat/print', { 'b.txt': 'b\n' }, { message: 'Only help is printed', parents: [first] })
+      await commit(path, 'topic/zero', { 'c.txt': 'c\n' }, { message: 'two: comment in help', parents: [first] })
+      await git(path, 'branch', 'another-branch', 'topic/zero')
+      await git(path, 'tag', 'v1.0.0', 'topic/zero')
+    })
+    return withPage(openScene({ template: labelled }), async page => {
+      await page.keyboard.press('Alt+0')
+      await page.locator('.graph-row .label').getByText('print', { exact: true }).waitFor()
+      for (const width of [480, 560, 640, 800]) {
+        await page.setViewportSize({ width, height: 700 })
+        await page.getByRole('complementary', { name: /^Commit/ }).waitFor()
+        await settled(page)
+        for (const row of await page.locator('.graph-row').all()) {
+          const [list, subject] = (await boxesOf(row.locator('.subject, .subject > .cut'))) as [Box, Box]
+          const labels = await boxesOf(row.locator('.label'))
+          expect(subject.width).toBeGreaterThan(24)
+          expect(labels.filter(label => isOver(label, subject) || !isWithin(label, list))).toEqual([])
+          for (const label of await row.locator('.label').all())
+            expect(await label.evaluate(it => it.scrollWidth - it.clientWidth < 2 || it.clientWidth > 40)).toBe(true)
+        }
+      }
+    })
+  })
+
   test('the name of a remote branch in the graph loses letters of its folder first, and stays in its frame', () => {
     const named = templateOf(async path => {
       const first = await commit(path, 'main', { 'a.txt': 'a\n' }, { message: 'Begin' })
@@ -360,6 +387,40 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
           const box = await place.boundingBox()
           return box !== null && box.x + box.width > width - 8 && box.x + box.width <= width
         })
+      }
+    })
+  })
+
+  test('nothing in the status bar is over something else, however narrow the window is', () => {
+    const shown = { tabs: [{ ...tabOf(TOPIC, ['a.txt']), active: 'a.txt' }], active: 0 }
+    return withPage(openScene({ template, layout: shown }), async (page, desk) => {
+      await desk.git('branch', '--quiet', '--set-upstream-to=main', TOPIC)
+      await page.locator('.cm-line').first().click()
+      await page.keyboard.insertText(`${'\n'.repeat(1_756)}${'a'.repeat(47)}`)
+      await desk.isText(TOPIC, 'a.txt', text => text.includes('aaa'))
+      for (let at = 0; at < 11; at++) await page.keyboard.press('Shift+ArrowLeft')
+      const bar = page.locator('.status')
+      await bar.getByText('(11 selected)').waitFor()
+      await bar.getByText('1 draft').waitFor()
+      await bar.getByRole('button', { name: /^Push|ahead of/ }).waitFor()
+      for (const width of [400, 480, 481, 520, 560, 600, 640, 641, 680, 720, 800, 961]) {
+        await page.setViewportSize({ width, height: 600 })
+        await settled(page)
+        // All parts that are seen: those that only a screen reader tells have a width of 1 pixel.
+        const parts = bar.locator(
+          '.place, .distance > .button, .saved, .message-field, .save, .save kbd, .line-column .button',
+        )
+        const boxes = (await boxesOf(parts)).filter(box => box.width > 1)
+        const covered = boxes.filter((box, at) =>
+          boxes.some((other, index) => index > at && isOver(box, other) && !isWithin(other, box)),
+        )
+        expect({ width, covered, isWide: await bar.evaluate(it => it.scrollWidth > it.clientWidth) }).toEqual({
+          width,
+          covered: [],
+          isWide: false,
+        })
+        // The icon and the first letter of the branch.
+        expect((await bar.locator('.place').boundingBox())?.width).toBeGreaterThan(36)
       }
     })
   })
@@ -492,6 +553,48 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       },
     ))
 
+  test('of long file names that end alike, the beginnings are seen in the list of a review and of a commit', () =>
+    withPage(
+      openScene({
+        template,
+        layout,
+        prepare: path => {
+          const files = ['addHelp', 'help'].map(name => [`tests/command.${name}Option.test.js`, 'x\n'])
+          return commit(path, TOPIC, Object.fromEntries(files), { message: 'Add tests' })
+        },
+      }),
+      async page => {
+        const areToldApart = async (list: string) => {
+          for (const [name, shown] of [
+            ['command.addHelpOption.test.js', 'command.add'],
+            ['command.helpOption.test.js', 'command.hel'],
+          ] as const) {
+            const label = page.locator(`${list} .filerow`).getByText(name, { exact: true })
+            await label.waitFor()
+            // The width of these letters, and of the dots after them.
+            const room = await label.evaluate((it, letters) => {
+              const range = document.createRange()
+              range.setStart(it.firstChild as Node, 0)
+              range.setEnd(it.firstChild as Node, letters + 2)
+              return it.getBoundingClientRect().right - range.getBoundingClientRect().right
+            }, shown.length)
+            expect(room).toBeGreaterThan(0)
+          }
+        }
+        for (const width of [640, 1280]) {
+          await page.setViewportSize({ width, height: 800 })
+          await page.keyboard.press('Alt+r')
+          await settled(page)
+          await areToldApart('.side')
+          await page.keyboard.press('Alt+0')
+          await page.getByRole('option', { name: /Add tests/ }).click()
+          await settled(page)
+          await areToldApart('.detail')
+          await page.getByRole('tab', { name: new RegExp(TOPIC) }).click()
+        }
+      },
+    ))
+
   test('the fields of a search in files begin at one place, and those of a search in a file have one width', () => {
     const shown = { tabs: [{ ...tabOf(TOPIC, ['a.txt']), active: 'a.txt' }], active: 0 }
     return withPage(openScene({ template, layout: shown }), async page => {
@@ -510,6 +613,31 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       const [words, replacement, files] = (await boxesOf(inFiles)) as [Box, Box, Box]
       expect(files.width).toBeLessThan(900)
       expect(words.x + words.width).toBeCloseTo(replacement.x + replacement.width, 0)
+    })
+  })
+
+  test('all of the search in a file is in the window, however narrow that is', () => {
+    const shown = { tabs: [{ ...tabOf(TOPIC, ['a.txt']), active: 'a.txt' }], active: 0 }
+    return withPage(openScene({ template, layout: shown }), async page => {
+      await page.locator('.cm-line').first().click()
+      await page.keyboard.press('Control+f')
+      await page.keyboard.type('a')
+      const panel = page.getByRole('search', { name: 'Find in the file' })
+      await panel
+        .getByRole('status')
+        .getByText(/of|No results/)
+        .waitFor()
+      for (const width of [400, 480, 560, 670, 720, 800]) {
+        await page.setViewportSize({ width, height: 600 })
+        await settled(page)
+        const [frame] = (await boxesOf(panel)) as [Box]
+        expect(frame.x + frame.width).toBeLessThanOrEqual(width)
+        const boxes = await boxesOf(panel.locator('button, input, [role="status"]'))
+        expect(boxes).toHaveLength(13)
+        expect(boxes.filter(box => !isWithin(box, frame))).toEqual([])
+        expect(boxes.filter((box, at) => boxes.slice(at + 1).some(other => isOver(box, other)))).toEqual([])
+        expect(Math.min(...(await boxesOf(panel.getByRole('textbox'))).map(({ width }) => width))).toBeGreaterThan(110)
+      }
     })
   })
 
@@ -649,6 +777,49 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       await until(isInExplorer)
     }))
 
+  test('the comments of a review are whole, with their author and buttons, and so is the name of a renamed file', () =>
+    withPage(
+      openScene({
+        template,
+        layout,
+        prepare: async path => {
+          const text = Array.from({ length: 20 }, (_, at) => `line ${at} of a file\n`)
+          const first = await commit(path, 'main', { 'src/old-name.ts': text.join('') }, { message: 'Add it' })
+          const files = { 'src/new-name.ts': text.with(3, 'changed\n').join('') }
+          await commit(path, TOPIC, files, { message: 'Rename it', parents: [first] })
+          await git(path, 'config', 'user.name', 'Rita Releasemanager')
+        },
+      }),
+      async page => {
+        await page.setViewportSize({ width: 1280, height: 800 })
+        await page.keyboard.press('Alt+r')
+        await page.getByRole('button', { name: 'Comment on line 4', exact: true }).click()
+        await page.keyboard.type('Why?')
+        await page.keyboard.press('Control+Enter')
+        const comment = page.getByRole('article', { name: 'Comment of' })
+        await comment.getByRole('button', { name: 'Reply' }).click()
+        await page.keyboard.type('Because')
+        for (const keys of ['', 'Control+Alt+d']) {
+          if (keys !== '') await page.keyboard.press(keys)
+          for (const width of [480, 560, 640]) {
+            await page.setViewportSize({ width, height: 800 })
+            await settled(page)
+            for (const card of await page.locator('.comment').all()) {
+              const [frame] = (await boxesOf(card)) as [Box]
+              const boxes = await boxesOf(card.locator('button, textarea, header > .strong'))
+              expect(boxes.filter(box => !isWithin(box, frame) || box.width < 8)).toEqual([])
+              expect(boxes.filter((box, at) => boxes.slice(at + 1).some(other => isOver(box, other)))).toEqual([])
+              expect(frame.x + frame.width).toBeLessThanOrEqual(width)
+            }
+            const author = comment.locator('header > .strong')
+            if (keys === '') expect(await author.evaluate(it => it.scrollWidth <= it.clientWidth)).toBe(true)
+            const name = page.locator('.diff-head').getByText('new-name.ts', { exact: true })
+            expect(await name.evaluate(it => it.clientWidth > 50)).toBe(true)
+          }
+        }
+      },
+    ))
+
   test('side by side, the numbers of a wrapped line are both at its first row', () =>
     withPage(
       openScene({
@@ -709,6 +880,34 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       await page.getByText('No files yet').waitFor()
       expect(await startOf('No files yet')).toBe(await startOf('Explorer'))
     }))
+
+  test('each half of a split keeps room for its text beside the blame and the preview', () => {
+    const notes = templateOf(path =>
+      commit(path, 'main', { 'notes.md': '# Notes\n\nWords.\n' }, { author: 'Mira Okafor <mira@example.com>' }),
+    )
+    return withPage(openScene({ template: notes, layout: { tabs: [tabOf('main')], active: 0 } }), async page => {
+      await page.setViewportSize({ width: 800, height: 600 })
+      await page.getByRole('treeitem', { name: 'notes.md' }).click()
+      await page.getByRole('textbox', { name: 'Editor' }).click()
+      await page.keyboard.press('Control+Alt+v')
+      await page.keyboard.press('Control+Alt+b')
+      await page.keyboard.press('Control+\\')
+      const blamed = page.locator('.cm-blame .blame-name')
+      await until(async () => (await blamed.count()) === 2)
+      await until(async () => (await page.locator('.preview').count()) === 2)
+      const roomForText = async () =>
+        await page
+          .locator('.cm-scroller')
+          .evaluateAll(all => all.map(it => it.clientWidth - (it.querySelector('.cm-gutters')?.clientWidth ?? 0)))
+      for (const width of [800, 1000, 1280]) {
+        await page.setViewportSize({ width, height: 600 })
+        await settled(page)
+        expect(Math.min(...(await roomForText()))).toBeGreaterThan(140)
+        // The names are cut, but there.
+        expect(Math.min(...(await boxesOf(blamed)).map(box => box.width))).toBeGreaterThan(30)
+      }
+    })
+  })
 
   test('while the AI works, its file is grey in the gutter, too, and it is said why the last turn can’t be undone', async () => {
     const model = new ScriptedModel([])

@@ -7,7 +7,7 @@ import { builtPage } from '../../../support/built-page.ts'
 import { commit, git } from '../../../support/git.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { until as untilWithin } from '../../../support/repository.ts'
-import { openBranch, openFile, type RealPage, visit } from './real-page.ts'
+import { openBeside, openBranch, openFile, type RealPage, visit } from './real-page.ts'
 
 setDefaultTimeout(120_000)
 
@@ -23,7 +23,7 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     browser = await openBrowser()
     const files = { 'a.txt': LINES, 'b.txt': LINES, 'src/c.txt': LINES }
     desk = await openRealDesk({ built: await builtPage(), branches: { main: files } })
-    for (const branch of ['topic', 'away', 'shared', 'forced', 'reworded', 'named', 'within'])
+    for (const branch of ['topic', 'away', 'shared', 'forced', 'reworded', 'named', 'within', 'restored'])
       await git(desk.path, 'branch', branch, 'main')
     await desk.commit('topic', { 'a.txt': LINES.replace('two', 'TOPIC') })
     await desk.commit('main', { 'a.txt': LINES.replace('two', 'MAIN') })
@@ -171,7 +171,7 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     await openBranch(page, branch)
     await page
       .getByRole('status', { name: 'Status' })
-      .getByRole('button', { name: /^Push 1 commit/ })
+      .getByRole('button', { name: /^Push .*: 1 commit ahead/ })
       .click()
     return page.getByRole('dialog')
   }
@@ -197,6 +197,29 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     await until(
       async () => (await git(remote, 'rev-parse', 'shared')) === (await git(desk.path, 'rev-parse', 'shared')),
     )
+  })
+
+  test('a pull that a push needs offers the push to the same remote, not to the one of git push', async () => {
+    const remote = join(desk.path, '../remote.git')
+    await git('/', 'clone', '--quiet', '--bare', desk.path, join(desk.path, '../fork.git'))
+    await git(desk.path, 'remote', 'add', 'fork', join(desk.path, '../fork.git'))
+    await git(desk.path, 'push', '--quiet', '--set-upstream', 'origin', 'shared')
+    await git(desk.path, 'config', 'remote.pushDefault', 'fork')
+    await page.reload()
+    await commit(remote, 'shared', { 'theirs.txt': 'theirs\n' })
+    await desk.commit('shared', { 'ours.txt': 'ours\n' })
+    const dialog = await openPush('shared')
+    await dialog.getByText('1 commit to origin/shared').waitFor()
+    await dialog.getByRole('button', { name: 'Push', exact: true }).press('Enter')
+    await dialog.getByRole('button', { name: 'Pull…' }).click()
+    await dialog.getByRole('tab', { name: 'Merge' }).click()
+    await dialog.getByRole('button', { name: 'Pull', exact: true }).click()
+    await page.locator('.toast').getByRole('button', { name: 'Push…' }).click()
+    await dialog.getByRole('tab', { name: 'To origin', selected: true }).waitFor()
+    await dialog.getByText('2 commits to origin/shared').waitFor()
+    // The other tests have origin alone.
+    await git(desk.path, 'config', '--unset', 'remote.pushDefault')
+    await git(desk.path, 'remote', 'remove', 'fork')
   })
 
   test('a branch that the remote has already can be pulled from there before it is published', async () => {
@@ -253,6 +276,26 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     await page
       .getByText(`origin/forced lost 1 commit: it was at ${theirs.slice(0, 12)}.`)
       .first()
+      .waitFor()
+  })
+
+  test('an undo of the deletion of a branch puts the cursor where it was in a line with a draft', async () => {
+    const like = 'like\n'.repeat(60)
+    await desk.commit('restored', { 'like.txt': like })
+    await openBranch(page, 'restored')
+    await openBeside(page, 'like.txt')
+    for (let line = 1; line < 30; line++) await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' one')
+    await until(async () => (await desk.show('refs/forge/drafts/restored', 'like.txt')).includes('like one'))
+    await page.keyboard.press('Alt+Shift+Delete')
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await page.getByRole('tab', { name: 'restored', selected: true }).waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).getByText('like one').waitFor()
+    await page
+      .getByTitle(/: go to a line/)
+      .getByText('30:9')
       .waitFor()
   })
 

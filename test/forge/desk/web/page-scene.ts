@@ -6,6 +6,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
 import { bare, commit, type Files, git } from '../../../support/git.ts'
+import { removeAtEnd } from '../../../support/leftovers.ts'
 import { PageDesk, type PageDeskOptions } from '../../../support/page-desk.ts'
 import { makeFolder } from '../../../support/repository.ts'
 
@@ -48,7 +49,7 @@ let ofProcess: Promise<string> | undefined
 /** A new folder, which is removed when the process ends. */
 export async function makeScratch(): Promise<string> {
   ofProcess ??= makeFolder().then(({ path }) => {
-    process.once('exit', () => Bun.spawnSync(['rm', '-rf', path]))
+    removeAtEnd(path)
     return path
   })
   return await mkdtemp(join(await ofProcess, 'scratch-'))

@@ -255,6 +255,38 @@ describe.skipIf(!hasBrowser)('parts of changes', () => {
     await page.getByRole('tab', { name: 'twig' }).waitFor({ state: 'detached' })
   })
 
+  test('the change of all line endings is one of its own: a line is saved without it, and then both', async () => {
+    await open()
+    await page.keyboard.press('Control+Alt+Shift+l')
+    await page.getByRole('menuitemradio', { name: /^CRLF/ }).click()
+    await page.getByRole('button', { name: 'CRLF', exact: true }).waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await type(0, 'new\n')
+    await isText(text(['new', ...now]))
+    const dialog = page.getByRole('dialog', { name: 'Save some changes of main' })
+    const box = (name: string) => dialog.getByRole('checkbox', { name, exact: true })
+    const save = async () => {
+      await dialog.getByRole('button', { name: 'Save', exact: true }).click()
+      await dialog.waitFor({ state: 'detached' })
+      return (await desk.git('show', 'main:a.txt')).replaceAll('\r\n', '⏎')
+    }
+    await page.keyboard.press('Control+Alt+s')
+    await dialog.getByText('All line endings changed: LF → CRLF. Selected lines do not include it.').waitFor()
+    expect(await findings(page)).toEqual([])
+    await box('Change at line 1 of a.txt').check()
+    const isMixed = () => box('All changes of a.txt').evaluate((it: HTMLInputElement) => it.indeterminate)
+    await until(isMixed)
+    await box('Line endings of a.txt').check()
+    await until(async () => (await box('All changes of a.txt').isChecked()) && !(await isMixed()))
+    await box('Line endings of a.txt').uncheck()
+    expect(await save()).toBe(['new', ...now].join('\n'))
+    // The line endings alone are a file without changed lines, which is saved as a whole.
+    await page.keyboard.press('Control+Alt+s')
+    await dialog.getByText('All line endings changed: LF → CRLF.').waitFor()
+    await box('All changes of a.txt').check()
+    expect(await save()).toBe(['new', ...now].join('⏎'))
+  })
+
   test('a line of a commit is taken back as a draft', async () => {
     await page.keyboard.press('Alt+h')
     const list = page.getByRole('listbox', { name: 'History' })
@@ -286,7 +318,7 @@ describe.skipIf(!hasBrowser)('parts of changes', () => {
     await page.getByText('1 draft since').waitFor()
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
     await tab('b.txt').waitFor()
-    await page.locator('.status .saved').getByText('Saved →').waitFor()
+    await page.locator('.status .saved').getByText('No drafts since').waitFor()
     await page.keyboard.press('Control+Alt+Shift+z')
     await tab('a.txt').click()
     await page.keyboard.press('Control+s')

@@ -495,6 +495,21 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     await until(() => isBeside('typed again'))
   })
 
+  test('of Markdown is at the place of the editor when its images have loaded, too', async () => {
+    const tall = `<svg ${XMLNS} width="20" height="1500"><rect width="20" height="1500"/></svg>`
+    const lines = Array.from({ length: 60 }, (_, at) => `line ${at}\n`)
+    await desk.commit('main', { 'tall.svg': tall, 'pictures.md': `![Tall](tall.svg)\n\n${lines.join('')}` })
+    await page.getByRole('treeitem', { name: 'pictures.md' }).click()
+    const scroller = page.locator('.cm-scroller')
+    await page.getByRole('textbox', { name: 'Editor' }).getByText('line 9', { exact: true }).waitFor()
+    await scroller.evaluate(it => it.scrollTo(0, it.scrollHeight))
+    await page.getByRole('textbox', { name: 'Editor' }).getByText('line 59', { exact: true }).waitFor()
+    await page.keyboard.press('Control+Alt+v')
+    await preview().getByRole('img', { name: 'Tall' }).waitFor()
+    await until(() => preview().evaluate(it => it.scrollHeight > it.clientHeight + 900))
+    await until(() => preview().evaluate(it => it.scrollHeight - it.clientHeight - it.scrollTop < 2))
+  })
+
   test('of Markdown shows the middle of a long text, left out at first, where the editor is scrolled to it', async () => {
     const sections = Array.from({ length: 300 }, (_, at) => `## Section ${at + 1}\n\nWords of ${at + 1}.\n\n`)
     await desk.commit('main', { 'book.md': sections.join('') })
@@ -568,6 +583,50 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     await page.getByRole('button', { name: 'Open story.md' }).click()
     await page.getByRole('tab', { name: 'story.md', selected: true }).waitFor()
     expect(await page.getByRole('tab', { name: 'old.md' }).count()).toBe(0)
+  })
+
+  test('of Markdown: a link to a folder opens it in the explorer, also where the side bar is hidden', async () => {
+    await desk.commit('main', {
+      'start.md': '[The parts](parts/) and [one of them](parts/inner)\n',
+      'parts/inner/deep.txt': 'deep\n',
+      'parts/first.txt': 'first\n',
+    })
+    await page.getByRole('treeitem', { name: 'start.md' }).click()
+    await page.keyboard.press('Control+Alt+v')
+    const folder = (name: string) => page.getByRole('treeitem', { name, exact: true, selected: true })
+    const isFocused = () => page.evaluate(() => document.activeElement?.getAttribute('role') === 'tree')
+    await preview().getByRole('link', { name: 'one of them' }).click()
+    await folder('inner').waitFor()
+    await page.getByRole('treeitem', { name: 'deep.txt' }).waitFor()
+    await until(isFocused)
+    expect(await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'inner' }).count()).toBe(0)
+    await page.keyboard.press('Control+b')
+    await page.getByRole('tree').waitFor({ state: 'detached' })
+    await preview().getByRole('link', { name: 'The parts' }).press('Enter')
+    await folder('parts').waitFor()
+    await page.getByRole('treeitem', { name: 'first.txt' }).waitFor()
+    await until(isFocused)
+  })
+
+  test('of Markdown indents a list in an item of a task list below the text of the item', async () => {
+    await desk.commit('main', { 'tasks.md': '- [ ] task\n  - nested\n- plain\n' })
+    await page.getByRole('treeitem', { name: 'tasks.md' }).click()
+    await page.keyboard.press('Control+Alt+v')
+    await preview().getByText('nested').waitFor()
+    /** Where the text of an item begins. */
+    const startOf = (words: string) =>
+      preview().evaluate((it, words) => {
+        const texts = document.createTreeWalker(it, NodeFilter.SHOW_TEXT)
+        for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+          if (text.textContent?.trim() !== words) continue
+          const range = document.createRange()
+          range.selectNodeContents(text)
+          return range.getBoundingClientRect().left
+        }
+        return Number.NaN
+      }, words)
+    expect(await startOf('task')).toBeCloseTo(await startOf('plain'), 0)
+    expect(await startOf('nested')).toBeGreaterThan((await startOf('task')) + 15)
   })
 
   test('of Markdown resolves links and images whose addresses are defined at the end of the text', async () => {

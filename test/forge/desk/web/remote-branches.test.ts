@@ -5,7 +5,7 @@ import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import { replacement } from '../../../support/desk.ts'
 import { commit, git } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, SCENE_FILES, showBranch, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, SCENE_FILES, settled, showBranch, until, withEachPage } from './page-scene.ts'
 
 setDefaultTimeout(60_000)
 
@@ -117,6 +117,28 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     expect(await desk.git('remote')).toBe('origin')
   })
 
+  test('of a remote that no local branch tracks is removed with it by its menu: the commits have the focus then', async () => {
+    await desk.git('remote', 'add', 'fork', originOf(desk.path))
+    await desk.git('fetch', '--quiet', 'fork')
+    await page.keyboard.press('Alt+0')
+    const line = page.getByRole('navigation', { name: 'Branches and tags' }).getByRole('button', { name: /^fork/ })
+    await line.click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Remove…' }).click()
+    await dialog().getByText('Remove the remote fork?').waitFor()
+    const show = desk.proxy.hold('refs')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.locator('.ref[title]:focus', { hasText: 'fork' }).waitFor()
+    // The news stay while the pointer is on them. The line leaves the page after all that was said of the removal.
+    await page.locator('.toast', { hasText: 'Removed the remote fork' }).hover()
+    await settled(page)
+    show()
+    await line.waitFor({ state: 'detached' })
+    await page.locator('[role="listbox"][aria-label="Commits"]:focus').waitFor()
+    await page.keyboard.press('/')
+    await page.locator('input[aria-label="Find a commit"]:focus').waitFor()
+  })
+
   test('has a menu in the graph that switches to it, and a new branch from it has its name', async () => {
     await page.keyboard.press('Alt+0')
     const label = page.locator('.graph-row .label').filter({ hasText: 'origin/proposed/3.0.0' }).first()
@@ -225,6 +247,25 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     expect(await page.getByRole('menuitem', { name: 'Delete remote branch…' }).count()).toBe(0)
   })
 
+  test('is said to keep its name where its local branch is renamed, but not where there is none', async () => {
+    for (const name of ['never-pushed', 'proposed/3.0.0']) await desk.git('branch', name, 'lease-renewal')
+    await showBranch(page, 'lease-renewal')
+    await page.keyboard.press('Shift+F2')
+    const hint = dialog().getByText('The remote branch keeps its name.')
+    await hint.waitFor()
+    await page.keyboard.press('Escape')
+    await showBranch(page, 'never-pushed')
+    await page.getByRole('status', { name: 'Status' }).getByRole('button', { name: 'Publish branch…' }).waitFor()
+    await page.keyboard.press('Shift+F2')
+    await dialog().getByRole('textbox', { name: 'New name' }).waitFor()
+    expect(await hint.count()).toBe(0)
+    await page.keyboard.press('Escape')
+    // A remote branch of the same name counts where it is not the upstream, too.
+    await showBranch(page, 'proposed/3.0.0')
+    await page.keyboard.press('Shift+F2')
+    await hint.waitFor()
+  })
+
   test('is removed by a fetch where it is gone on the remote, which its local branch says, and comes back by Undo', async () => {
     await git(originOf(desk.path), 'branch', '-D', 'lease-renewal')
     await showBranch(page, 'lease-renewal')
@@ -247,7 +288,7 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await desk.commit('main', { 'README.md': 'Ahead\n' }, { message: 'Ahead' })
     await page.reload()
     await showBranch(page, 'retry-jitter')
-    const words = '2 commits ahead of the local branch main: push retry-jitter to a remote'
+    const words = 'Push retry-jitter: 2 commits ahead of main'
     await page.getByRole('button', { name: 'Pull 1 commit from main' }).waitFor()
     await page.getByRole('button', { name: words }).click()
     await dialog().getByText('1 commit to origin/retry-jitter').waitFor()
@@ -299,7 +340,7 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await showBranch(page, 'retry-jitter')
     await page.getByRole('button', { name: /^Publish/ }).waitFor()
     await desk.git('branch', '--quiet', '-u', 'origin/retry-jitter', 'retry-jitter')
-    await page.getByRole('button', { name: 'Push 1 commit to origin/retry-jitter' }).waitFor()
+    await page.getByRole('button', { name: 'Push retry-jitter: 1 commit ahead of origin/retry-jitter' }).waitFor()
     await desk.git('branch', '--unset-upstream', 'retry-jitter')
     await page.getByRole('button', { name: /^Publish/ }).waitFor()
     await page.keyboard.press('Alt+0')
@@ -356,6 +397,36 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     expect(await upstreamOf('retry-jitter')).toBe('fork/retry-jitter')
   })
 
+  test('is pushed to the remote that git push would push to, and a tag is, too', async () => {
+    const fork = join(desk.path, '../fork.git')
+    await git('/', 'clone', '--quiet', '--bare', desk.path, fork)
+    await desk.git('remote', 'add', 'fork', fork)
+    await desk.git('config', 'remote.pushDefault', 'fork')
+    await desk.git('tag', 'v9', 'main')
+    await desk.commit('lease-renewal', { 'more.md': 'more\n' }, { message: 'More' })
+    await page.reload()
+    await showBranch(page, 'lease-renewal')
+    // This number is that of the upstream.
+    await page.getByRole('button', { name: 'Push lease-renewal: 1 commit ahead of origin/lease-renewal' }).click()
+    await dialog().getByRole('tab', { name: 'To origin', selected: true }).waitFor()
+    await page.keyboard.press('Escape')
+    await dialog().waitFor({ state: 'detached' })
+    await page.keyboard.press('Alt+v')
+    await dialog().getByRole('tab', { name: 'To fork', selected: true }).waitFor()
+    await dialog().getByText('creates fork/lease-renewal').waitFor()
+    await dialog().getByRole('button', { name: 'Push', exact: true, disabled: false }).click()
+    await dialog().waitFor({ state: 'detached' })
+    expect(await git(fork, 'rev-parse', 'lease-renewal')).toBe(await desk.tip('lease-renewal'))
+    await desk.git('config', 'branch.lease-renewal.pushRemote', 'origin')
+    await page.keyboard.press('Alt+v')
+    await dialog().getByRole('tab', { name: 'To origin', selected: true }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+0')
+    await page.locator('.graph-row .label').filter({ hasText: 'v9' }).first().click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Push the tag…' }).click()
+    await dialog().getByRole('tab', { name: 'To fork', selected: true }).waitFor()
+  })
+
   test('that was rewritten is named by a pull, which leaves out by rebase what was dropped there', async () => {
     // In a bare repository, as here, git keeps no reflogs unless it is told to.
     await desk.git('config', 'core.logAllRefUpdates', 'true')
@@ -366,11 +437,15 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await dialog().getByRole('button', { name: 'Pull', exact: true }).click()
     await dialog().waitFor({ state: 'detached' })
     await desk.commit('lease-renewal', { 'own.md': 'own\n' }, { message: 'My own' })
-    await page.getByRole('button', { name: 'Push 1 commit to origin/lease-renewal' }).waitFor()
+    await page.getByRole('button', { name: 'Push lease-renewal: 1 commit ahead of origin/lease-renewal' }).waitFor()
     await git(originOf(desk.path), 'update-ref', 'refs/heads/lease-renewal', old)
     await commit(originOf(desk.path), 'lease-renewal', { 'other.md': 'other\n' }, { message: 'Instead of it' })
     await page.keyboard.press('Alt+p')
     await dialog().getByText('was rewritten: the merge brings back 1 commit that it had before').waitFor()
+    await dialog().getByRole('tab', { name: 'Fast-forward' }).click()
+    await dialog()
+      .getByText('origin/lease-renewal was rewritten: 1 commit that it had before is still here: “Dropped later”.')
+      .waitFor()
     await dialog().getByRole('tab', { name: 'Rebase' }).click()
     await dialog()
       .getByText('origin/lease-renewal was rewritten: 1 commit that it had before is left out: “Dropped later”.')
@@ -380,6 +455,73 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await dialog().waitFor({ state: 'detached' })
     expect(await desk.git('log', '-3', '--format=%s', 'lease-renewal')).toStartWith('My own\nInstead of it\n')
     expect(await desk.git('log', '--format=%s', 'lease-renewal')).not.toContain('Dropped later')
+  })
+
+  /** Opens the README of a branch, in which keys typed from then on stand at the beginning. */
+  const openReadme = async (branch: string) => {
+    await showBranch(page, branch)
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    const editor = page.getByRole('textbox', { name: 'Editor' })
+    await editor.click()
+    await page.keyboard.press('Control+Home')
+  }
+
+  test('gets in its file what is typed right after Enter in the dialog of its pull, however long that takes', async () => {
+    await openReadme('lease-renewal')
+    const pulled = `${SCENE_FILES['README.md']}Pulled.\n`
+    const next = await commit(originOf(desk.path), 'lease-renewal', { 'README.md': pulled }, { message: 'More' })
+    await page.keyboard.press('Alt+p')
+    await dialog().getByText('fast-forward', { exact: true }).waitFor()
+    const pull = desk.proxy.hold('do')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('abc def ')
+    await until(() => desk.proxy.count('do') === 2)
+    await page.keyboard.type('ghi ')
+    pull()
+    await dialog().waitFor({ state: 'detached' })
+    await page.keyboard.type('jkl ')
+    await desk.isText('lease-renewal', 'README.md', `abc def ghi jkl ${pulled}`)
+    expect(await desk.tip('lease-renewal')).toBe(next)
+  })
+
+  test('is merged by Enter, and the file gets what is typed right after it', async () => {
+    await openReadme('lease-renewal')
+    await desk.commit('retry-jitter', { 'more.md': 'more\n' }, { message: 'More' })
+    await page.keyboard.press('Alt+Shift+5')
+    await page.keyboard.type('retry-jitter')
+    await dialog()
+      .getByRole('option', { name: /^retry-jitter/, selected: true })
+      .waitFor()
+    await page.keyboard.press('Enter')
+    await dialog().getByText('merges cleanly').waitFor()
+    const merge = desk.proxy.hold('do')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('abc def ')
+    await until(() => desk.proxy.count('do') === 1)
+    merge()
+    await page.keyboard.type('ghi ')
+    await desk.isText('lease-renewal', 'README.md', text => text.startsWith('abc def ghi '))
+  })
+
+  test('has a pull that Tab and Enter stop, which are no keys for the file', async () => {
+    await openReadme('lease-renewal')
+    await commit(originOf(desk.path), 'lease-renewal', { 'more.md': 'more\n' }, { message: 'More' })
+    await page.keyboard.press('Alt+p')
+    await dialog().getByText('fast-forward', { exact: true }).waitFor()
+    desk.proxy.hold('do')
+    await page.keyboard.press('Enter')
+    const stop = dialog().getByRole('button', { name: 'Stop' })
+    await stop.waitFor()
+    while (!(await stop.evaluate(it => it === document.activeElement))) await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await until(() => desk.proxy.count('stop step') === 1)
+  })
+
+  test('with letters beyond ASCII in its name is named by them in the preview of a push', async () => {
+    await desk.git('branch', '--quiet', 'grüße', 'main')
+    await showBranch(page, 'grüße')
+    await page.keyboard.press('Alt+v')
+    await dialog().getByText('creates origin/grüße').waitFor()
   })
 
   test('is removed by a pull, too, whose dialog says so', async () => {

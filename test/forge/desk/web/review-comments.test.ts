@@ -163,7 +163,7 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await below('line 9').waitFor()
     await onto(longer.toSpliced(10, 1), lines => lines.with(0, 'First'))
     const others = page.getByRole('region', { name: 'Comments on other lines' })
-    await others.getByRole('article').filter({ hasText: 'Why gone?' }).getByText('line 9', { exact: true }).waitFor()
+    await others.getByRole('group').filter({ hasText: 'Why gone?' }).getByText('line 9', { exact: true }).waitFor()
   })
 
   test('a line is commented on; the comment follows its line, is resolved, and no commit is made', async () => {
@@ -240,6 +240,77 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await page.getByRole('button', { name: 'Delete…' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await until(async () => !(await notes()).includes('ninth'))
+  })
+
+  test('a comment is resolved with its answers, and all are read without reopening them, by a click or by Enter', async () => {
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    const number = diff('a.txt').getByRole('button', { name: 'Comment on line 9' }).last()
+    await number.click()
+    await page.keyboard.type('Why ninth?')
+    await page.keyboard.press('Control+Enter')
+    // An answer at a later commit, too.
+    for (const answer of ['Because.', 'I see.']) {
+      await comment('Why ninth?').getByRole('button', { name: 'Reply' }).click()
+      await page.keyboard.type(answer)
+      await page.keyboard.press('Control+Enter')
+      await comment(answer).waitFor()
+      await desk.commit('topic', { 'd.txt': `${answer.length}\n` }, { message: 'Meanwhile' })
+      await diff('d.txt').waitFor()
+    }
+    await number.click()
+    await page.keyboard.type('Another matter.')
+    await page.keyboard.press('Control+Enter')
+    await page.getByText('4 open comments').waitFor()
+    await comment('Why ninth?').getByRole('button', { name: 'Resolve', exact: true }).click()
+    await page.getByText('1 open comments').waitFor()
+    await comment('Another matter.').getByRole('button', { name: 'Resolve', exact: true }).waitFor()
+    for (const words of ['Why ninth?', 'Because.', 'I see.']) expect(await page.getByText(words).count()).toBe(0)
+    const show = page.getByRole('button', { name: 'Show resolved', expanded: false })
+    await show.click()
+    await comment('Why ninth?').getByRole('button', { name: 'Reopen' }).waitFor()
+    await comment('I see.').waitFor()
+    const hide = comment('Why ninth?').getByRole('button', { name: 'Hide resolved', expanded: true })
+    await hide.press('Enter')
+    await comment('Because.').waitFor({ state: 'detached' })
+    await show.press('Enter')
+    await comment('Because.').waitFor()
+    expect(await findings(page)).toEqual([])
+    expect(await hide.evaluate(it => it === document.activeElement)).toBe(true)
+    await page.getByRole('button', { name: 'Reopen' }).click()
+    await page.getByText('4 open comments').waitFor()
+    expect(await notes()).not.toContain('"isResolved":true')
+  })
+
+  test('side by side, the comments on a removed line and on the line instead of it are each below their half', async () => {
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await page.keyboard.press('Control+Alt+d')
+    const halves = diff('a.txt').locator('.pair').filter({ hasText: 'ninth' }).locator('.half')
+    const [left, right] = [halves.first(), halves.last()]
+    const say = async (line: string, words: string) => {
+      await diff('a.txt')
+        .getByRole('button', { name: `Comment on ${line}`, exact: true })
+        .click()
+      await page.getByRole('textbox', { name: `Comment on ${line}` }).fill(words)
+      await page.keyboard.press('Control+Enter')
+      await comment(words).waitFor()
+    }
+    const isBelow = async (words: string, half: typeof left) => {
+      const [box, above] = [await comment(words).boundingBox(), await half.boundingBox()]
+      if (!box || !above) return false
+      return box.y >= above.y + above.height && box.x >= above.x && box.x + box.width <= above.x + above.width
+    }
+    await say('line 9', 'About the new one')
+    expect(await isBelow('About the new one', right)).toBe(true)
+    await say('removed line 9', 'About the old one')
+    expect(await isBelow('About the old one', left)).toBe(true)
+    expect(await isBelow('About the new one', right)).toBe(true)
+    await comment('About the old one').getByRole('button', { name: 'Reply' }).click()
+    await page.keyboard.type('It was wrong')
+    await page.keyboard.press('Control+Enter')
+    await comment('It was wrong').waitFor()
+    expect(await isBelow('It was wrong', left)).toBe(true)
   })
 
   test('a comment follows its line also where most of the file is gone', async () => {
@@ -332,6 +403,69 @@ describe.skipIf(!hasBrowser)('a review', () => {
     expect(await diff('a.txt').getByText('ninth').count()).toBe(1)
     await page.getByRole('button', { name: 'Hide whitespace changes', pressed: true }).click()
     await until(async () => (await changed.count()) === 2)
+  })
+
+  test('comments on lines in which only blanks have changed stay in sight where these changes are hidden', async () => {
+    const base = await desk.commit('main', { 'b.txt': 'b\nc\n' })
+    await desk.commit('topic', { 'b.txt': 'b  \n  c\n' }, { ...MIRA, parents: [base] })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    const commentOn = async (line: string, words: string) => {
+      await diff('b.txt')
+        .getByRole('button', { name: `Comment on ${line}`, exact: true })
+        .click()
+      await page.keyboard.type(words)
+    }
+    await commentOn('line 1', 'Why blanks?')
+    await page.keyboard.press('Control+Enter')
+    await comment('Why blanks?').waitFor()
+    await commentOn('removed line 2', 'Why not there?')
+    await page.keyboard.press('Control+Enter')
+    await comment('Why not there?').waitFor()
+    await commentOn('line 1', 'And')
+    await page.keyboard.press('Alt+Shift+s')
+    await diff('b.txt').getByText('No lines changed.').waitFor()
+    const hidden = diff('b.txt').getByRole('region', { name: 'Comments on hidden lines of b.txt' })
+    await hidden.getByRole('group', { name: 'b.txt, line 1', exact: true }).getByText('Why blanks?').waitFor()
+    await hidden.getByRole('group', { name: 'b.txt, removed line 2' }).getByText('Why not there?').waitFor()
+    // The field moves there, too, and the focus with it.
+    await page.keyboard.type(' this?')
+    expect(await hidden.getByRole('textbox', { name: 'Comment on line 1' }).inputValue()).toBe('And this?')
+    expect(await findings(page)).toEqual([])
+    await page.keyboard.press('Control+Enter')
+    await comment('And this?').waitFor()
+    await page.keyboard.press('Alt+Shift+s')
+    await hidden.waitFor({ state: 'detached' })
+    await diff('b.txt').locator('.dl:has-text("b  ") + .line-comments').getByText('And this?').waitFor()
+  })
+
+  test('by commit, a comment is at its line of that commit, or above the diffs where the commit does not have it', async () => {
+    await desk.commit('topic', { 'a.txt': text(['first', 'second', ...LINES.with(8, 'ninth')]) }, { message: 'Longer' })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    for (const [line, words] of [
+      ['11', 'Why ninth?'],
+      ['1', 'Why first?'],
+    ] as const) {
+      await diff('a.txt')
+        .getByRole('button', { name: `Comment on line ${line}`, exact: true })
+        .click()
+      await page.keyboard.type(words)
+      await page.keyboard.press('Control+Enter')
+      await comment(words).waitFor()
+    }
+    const below = (line: string) => diff('a.txt').locator(`.dl:has-text("${line}") + .line-comments`)
+    await page.keyboard.press('Alt+Shift+2')
+    await below('first').getByText('Why first?').waitFor()
+    await page.getByRole('button', { name: 'Topic' }).click()
+    await diff('a.txt').locator('.dl:has-text("first")').waitFor({ state: 'detached' })
+    await below('ninth').getByText('Why ninth?').waitFor()
+    const others = page.getByRole('region', { name: 'Comments on other lines' })
+    await others.getByRole('group', { name: 'a.txt, line 1', exact: true }).getByText('Why first?').waitFor()
+    // The AI has the text of the branch.
+    await comment('Why ninth?').getByRole('button', { name: 'Add to the message' }).click()
+    const message = page.getByRole('textbox', { name: 'Message', exact: true })
+    await until(async () => (await message.inputValue()).includes('In a.txt, line 11:'))
   })
 
   test('a comment by keyboard on a folded line opens it, and stays when the branch is renamed and amended', async () => {
@@ -694,7 +828,7 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await others.getByRole('textbox', { name: 'Comment on line 10' }).waitFor()
     await page.keyboard.type(' word?')
     await page.keyboard.press('Control+Enter')
-    await others.getByRole('article').filter({ hasText: 'Is it the right word?' }).getByText('ninth').waitFor()
+    await others.getByRole('group').filter({ hasText: 'Is it the right word?' }).getByText('ninth').waitFor()
     expect(await notes()).toContain('"text":"ninth"')
   })
 
@@ -729,7 +863,61 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await page.keyboard.type('.')
     await page.keyboard.press('Control+Enter')
     await others.getByRole('article').nth(1).getByText('Yes, it is.').waitFor()
-    await others.getByRole('article').nth(1).getByRole('button', { name: 'a.txt, a line that has changed' }).waitFor()
+    const line = others.getByRole('group', { name: 'a.txt, a line that has changed since' })
+    expect(await line.getByRole('article').count()).toBe(2)
+    // The place and the text of the line stand once, above both, and the author is whole.
+    expect(await line.getByRole('button', { name: 'a.txt, a line that has changed since' }).count()).toBe(1)
+    expect(await line.getByText('ninth', { exact: true }).count()).toBe(1)
+  })
+
+  test('above the diffs, a comment has its author whole, its age in one line, and a long path above it', async () => {
+    await page.setViewportSize({ width: 1280, height: 800 })
+    const path = 'lib/sinatra/middleware/a/long/way/down/in/folders/base.rb'
+    await desk.commit('topic', { [path]: text(LINES) })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff(path).getByRole('button', { name: 'Comment on line 9' }).last().click()
+    await page.keyboard.type('Why?')
+    await page.keyboard.press('Control+Enter')
+    await comment('Why?').waitFor()
+    await desk.commit('topic', { [path]: text(LINES.with(8, 'nine')) })
+    const apart = page.getByRole('region', { name: 'Comments on other lines' }).getByRole('article')
+    await apart.getByText('Why?').waitFor()
+    const isWhole = (it: Element) => it.scrollWidth <= it.clientWidth && it.getClientRects().length === 1
+    const [author, time] = [apart.locator('bdi'), apart.locator('header .meta')]
+    expect(await author.evaluate(isWhole)).toBe(true)
+    const [button, height] = [apart.getByRole('button', { name: 'Resolve' }), (it: Element) => it.clientHeight]
+    expect(await time.evaluate(height)).toBeLessThanOrEqual(await button.evaluate(height))
+    const place = page.getByRole('button', { name: `${path}, a line that has changed since` })
+    expect(await place.evaluate(isWhole)).toBe(true)
+  })
+
+  test('a comment on a line in a fold opens three lines around it, and the rest by clicks', async () => {
+    const long = Array.from({ length: 600 }, (_, at) => `line ${at + 1}`)
+    const base = await desk.commit('main', { 'a.txt': text(long) })
+    await desk.commit('topic', { 'a.txt': text(long.with(0, 'first').with(599, 'last')) }, { parents: [base] })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    const line = (number: number) => diff('a.txt').locator('.dl').getByText(`line ${number}`, { exact: true })
+    const fold = (count: number) => diff('a.txt').getByRole('button', { name: `${count} unchanged lines` })
+    await fold(592).waitFor()
+    await page.keyboard.press('Control+Alt+m')
+    await page.getByRole('dialog', { name: 'Comment on a.txt' }).getByLabel('Line').fill('300')
+    await page.keyboard.press('Enter')
+    await page.getByRole('textbox', { name: 'Comment on line 300' }).fill('Why?')
+    await page.keyboard.press('Control+Enter')
+    await comment('Why?').waitFor()
+    for (const shown of [297, 300, 303]) await line(shown).waitFor()
+    expect((await line(296).count()) + (await line(304).count())).toBe(0)
+    expect(await fold(292).textContent()).toContain('line 296')
+    await fold(293).click()
+    await line(304).waitFor()
+    expect(await line(296).count()).toBe(0)
+    // What was opened stays so without the comment.
+    await comment('Why?').getByRole('button', { name: 'Delete…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await fold(299).waitFor()
+    await line(304).waitFor()
   })
 
   test('with a comment that is being written, a click on a file scrolls the diffs to it each time, and nothing else', async () => {

@@ -38,9 +38,32 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     await typeIn('FORK.md', 'retry-jitter')
     await field().click()
     await showBranch(page, 'main')
-    await page.getByRole('textbox', { name: 'Editor' }).and(page.locator(':focus')).waitFor()
+    await field().and(page.locator(':focus')).waitFor()
     await showBranch(page, 'retry-jitter')
     await until(async () => (await field().inputValue()) === 'edit: FORK.md')
+  })
+
+  test('and the words to find in a file are typed on after a look at another branch', async () => {
+    await typeIn('README.md')
+    await field().click()
+    await page.keyboard.type('docs: ')
+    await showBranch(page, 'retry-jitter')
+    await page.locator(':focus:not([aria-label="Commit message"])').waitFor()
+    await showBranch(page, 'main')
+    await page.keyboard.type('my words')
+    expect(await field().inputValue()).toBe('docs: my words')
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+f')
+    await page.keyboard.type('cla')
+    await showBranch(page, 'retry-jitter')
+    await page.locator(':focus:not([aria-label="Find"])').waitFor()
+    await showBranch(page, 'main')
+    await page.keyboard.type('ss')
+    expect(await page.getByRole('textbox', { name: 'Find', exact: true }).inputValue()).toBe('class')
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await showBranch(page, 'retry-jitter')
+    await showBranch(page, 'main')
+    await page.getByRole('textbox', { name: 'Editor' }).and(page.locator(':focus')).waitFor()
   })
 
   test('is not that of another file, after a change of files, and after the last conflict of one is resolved', async () => {
@@ -157,6 +180,19 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     await until(async () => (await there.inputValue()) === '')
     expect(await field().inputValue()).toBe('Said here')
     await other.close()
+  })
+
+  test('is used once, by the first of two saves of which the second begins before the first has ended', async () => {
+    await typeIn('README.md')
+    await field().fill('Said once')
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    const release = desk.proxy.hold('save')
+    await page.keyboard.press('Control+s')
+    await until(() => desk.proxy.count('save') === 1)
+    await page.keyboard.type('More. ')
+    await page.keyboard.press('Control+s')
+    release()
+    await until(async () => (await desk.git('log', '--format=%s', '-2', 'main')) === 'edit: README.md\nSaid once')
   })
 
   test('takes nothing after Ctrl+Enter in the dialog: what is typed on gets into the file', async () => {

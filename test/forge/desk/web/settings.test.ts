@@ -29,6 +29,7 @@ const template = templateWith({
     'b.py': 'x\n',
     'c.js': 'if (a) {\n\tb()\n}\n',
     Makefile: 'all:\n\ttrue\n',
+    'notes.md': '| a |\n|---|\n| b |\n\n```\ncode\n```\n',
   },
 })
 
@@ -106,6 +107,79 @@ describe.skipIf(!hasBrowser)('the settings', () => {
     await desk.isText('main', 'a.go', text => text.includes('(') && !text.includes(')'))
   })
 
+  test('a number that is refused says why at its field, also where the list has scrolled', async () => {
+    await open('a.go')
+    await page.setViewportSize({ width: 1280, height: 560 })
+    await page.keyboard.press('Control+,')
+    const dialog = page.getByRole('dialog', { name: 'Settings' })
+    const field = dialog.getByRole('spinbutton', { name: 'Tab width' })
+    await field.click()
+    await page.keyboard.type('99')
+    await page.keyboard.press('Tab')
+    const refusal = dialog.getByRole('alert').filter({ hasText: 'editor.tabSize must be a number from 1 to 16.' })
+    await refusal.waitFor()
+    const [said, typed] = [await refusal.boundingBox(), await field.boundingBox()]
+    const distance = (said?.y ?? 0) - ((typed?.y ?? 0) + (typed?.height ?? 0))
+    expect(distance).toBeWithin(0, 12)
+    await field.fill('8')
+    await page.keyboard.press('Tab')
+    await refusal.waitFor({ state: 'hidden' })
+  })
+
+  test('the font size of code is that of the editor, the review and the preview, each with its line height', async () => {
+    await desk.ask({ ask: 'set setting', key: 'editor.fontSize', value: 24 })
+    await page.getByRole('treeitem', { name: 'notes.md', exact: true }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('new ')
+    const fontOf = async (of: string) => [await css(of, 'font-size'), await css(of, 'line-height')]
+    await until(async () => (await css('.cm-scroller', 'font-size')) === '24px')
+    const inEditor = await fontOf('.cm-scroller')
+    await page.keyboard.press('Control+Alt+v')
+    await page.locator('.preview pre').waitFor()
+    expect(await fontOf('.preview pre')).toEqual(inEditor)
+    // Words keep their size, and the height of their lines.
+    expect(await fontOf('.preview table')).toEqual(['13px', '20px'])
+    await page.keyboard.press('Alt+r')
+    await page.locator('.diff-code .line-number').first().click()
+    await page.getByRole('textbox', { name: /^Comment on/ }).waitFor()
+    expect(await fontOf('.diff-code')).toEqual(inEditor)
+    expect(await fontOf('.line-comments')).toEqual(['12px', '20px'])
+  })
+
+  test('a font whose name begins with a digit, and a quote without its other one, leave the other fonts and the size', async () => {
+    await open('a.go')
+    await desk.ask({ ask: 'set setting', key: 'editor.fontSize', value: 20 })
+    for (const [family, shown] of [
+      ['0xProto, DejaVu Sans Mono', '"0xProto", "DejaVu Sans Mono"'],
+      ['3270 Nerd Font,, monospace', '"3270 Nerd Font", monospace'],
+      [`"Fira Code', 'inherit'`, '"Fira Code", "inherit"'],
+    ]) {
+      await desk.ask({ ask: 'set setting', key: 'editor.fontFamily', value: family ?? '' })
+      await until(async () => (await css('.cm-scroller', 'font-family')) === `${shown}, ui-monospace, monospace`)
+      expect(await css('.cm-scroller', 'font-size')).toBe('20px')
+    }
+  })
+
+  test('line numbers have the font size of code, in the editor and the review', async () => {
+    await open('a.go')
+    expect(await css('.cm-lineNumbers', 'font-size')).toBe('12px')
+    await desk.ask({ ask: 'set setting', key: 'editor.fontSize', value: 32 })
+    await until(async () => (await css('.cm-scroller', 'font-size')) === '32px')
+    expect(await css('.cm-lineNumbers', 'font-size')).toBe('32px')
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('new')
+    await page.keyboard.press('Alt+r')
+    const number = page.locator('.diff-code .line-number').first()
+    await number.waitFor()
+    expect(await css('.diff-code .line-number', 'font-size')).toBe('32px')
+    // The column has room for five digits.
+    const width = await number.evaluate(element => {
+      element.textContent = '12345'
+      return [element.scrollWidth, element.clientWidth]
+    })
+    expect(width[0]).toBe(width[1] as number)
+  })
+
   test('stay as they were set while another one arrives', async () => {
     await page.keyboard.press('Control+,')
     const dialog = page.getByRole('dialog', { name: 'Settings' })
@@ -137,7 +211,7 @@ describe.skipIf(!hasBrowser)('the settings', () => {
     await page.keyboard.press('Control+,')
     const dialog = page.getByRole('dialog', { name: 'Settings' })
     await dialog.getByText('The desk does not know other.key. It stays in the file.').waitFor()
-    await dialog.getByText(/^editor\.tabSize: .* It has its default\.$/).waitFor()
+    await dialog.getByText('editor.tabSize must be a number from 1 to 16: it has its default.').waitFor()
     await dialog.getByRole('combobox', { name: 'Color theme' }).selectOption('Light')
     await until(async () => (await inFile()).theme === 'light')
     expect(await inFile()).toEqual({ theme: 'light', 'other.key': 1, 'editor.tabSize': 'wide' })

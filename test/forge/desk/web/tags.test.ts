@@ -46,6 +46,21 @@ describe.skipIf(!hasBrowser)('a tag', () => {
     expect(await shown.allTextContents()).toEqual(['tern-parent-2.14.0', 'tern-parent-2.9.1', '1.7'])
   })
 
+  test('that was not listed at first has the focus when more are shown by Enter', async () => {
+    const tags = Array.from({ length: 110 }, (_, index) => `v1.${200 - index}`)
+    const commands = tags.map(tag => `create refs/tags/${tag} main\n`).join('')
+    await gitWith(desk.path, ['update-ref', '--stdin'], commands)
+    await page.keyboard.press('Alt+0')
+    const refs = page.getByRole('navigation', { name: 'Branches and tags' })
+    const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '')
+    await refs.getByRole('button', { name: '106 more' }).focus()
+    await page.keyboard.press('Enter')
+    await until(async () => (await focused()) === 'v1.196')
+    await refs.getByRole('button', { name: '6 more' }).focus()
+    await page.keyboard.press('Enter')
+    await until(async () => (await focused()) === 'v1.96')
+  })
+
   test('keeps a message that was typed before Escape', async () => {
     await askForTag()
     await dialog().getByRole('textbox', { name: 'Message (optional)' }).fill('What is new')
@@ -171,6 +186,26 @@ describe.skipIf(!hasBrowser)('a tag', () => {
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
     await page.getByText('Undone: delete the tag v9 here and on origin').first().waitFor()
     expect([await there(), await desk.git('rev-parse', 'v9')]).toEqual([object, object])
+  })
+
+  test('that is another one on its remote is refused there, with what to do, and is not shown as one to push', async () => {
+    const origin = join(desk.path, '../origin.git')
+    await git('/', 'clone', '--quiet', '--bare', desk.path, origin)
+    await git(origin, 'tag', 'v9', 'retry-jitter')
+    await desk.git('remote', 'add', 'origin', origin)
+    await desk.git('tag', 'v9', 'main')
+    await page.reload()
+    await page.keyboard.press('Alt+0')
+    await page.locator('.graph-row .label').filter({ hasText: 'v9' }).first().click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Push the tag…' }).click()
+    const outlook = dialog().getByText('pushes the tag v9 to origin')
+    await outlook.waitFor()
+    await page.keyboard.press('Enter')
+    await dialog().getByRole('alert').getByText('rename it (Rename the tag… in its menu)').waitFor()
+    expect(await outlook.count()).toBe(0)
+    await git(origin, 'tag', '-d', 'v9')
+    await dialog().getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('Pushed the tag v9 to origin.').first().waitFor()
   })
 
   test('is renamed by its menu, with its message, and gets its name back by undo', async () => {

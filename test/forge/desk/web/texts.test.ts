@@ -182,29 +182,46 @@ describe('a diff', () => {
     expect(counts('a\n', 'a\n')).toEqual([0, 0])
   })
 
-  test('can leave out changes of blanks', () => {
-    expect(diffOf('if (a) {\nb\n}\n', 'if (a) {\n  b\n}\n', true)).toMatchObject({ added: 0, deleted: 0 })
-    // The lines behind a blank line that is not shown as a change have their own numbers.
-    const { parts } = diffOf('a\nb\nc\n\nd\ne\n', '\na\nb\nc\nd\nX\n', true)
-    const numbers = parts.flatMap(({ lines }) => lines.map(({ kind, before, after }) => [kind, before, after]))
-    expect(numbers).toEqual([
-      ['same', undefined, 1],
-      ['same', 1, 2],
-      ['same', 2, 3],
-      ['same', 3, 4],
-      ['same', 5, 5],
-      ['deleted', 6, undefined],
-      ['added', undefined, 6],
-    ])
-    expect(diffOf('a\nb\n', '  a\nc\n', true).added).toBeGreaterThan(0)
+  test('can leave out lines in which only white space has changed, as git diff -w does', () => {
+    const seen = (before: string, after: string) =>
+      diffOf(before, after, true)
+        .parts.flatMap(({ lines }) => lines)
+        .map(({ kind, before, after }) => `${kind} ${before ?? '-'} ${after ?? '-'}`)
+    const changed = (before: string, after: string) => seen(before, after).filter(line => !line.startsWith('same'))
+    // Lines of the old text are equal to others of the new one.
+    const code = ['f() {', '  a()', '    b()', '      c()', '    b()', '  a()', '}', ''].join('\n')
+    const deeper = code.replaceAll(/^ {2}/gm, '    ')
+    expect(changed(code, deeper)).toEqual([])
+    expect(changed(code, deeper.replace('c()', 'd()'))).toEqual(['deleted 4 -', 'added - 4'])
+    const wrapped = `if (x) {\n${code.replaceAll(/^(?=.)/gm, '  ')}} // x\n`
+    expect(changed(code, wrapped)).toEqual(['added - 1', 'added - 9'])
+    expect(seen('a\nb\n', 'a\n\n  b\n')).toEqual(['same 1 1', 'added - 2', 'same 2 3'])
+    expect(changed('f(a, b)\n', 'f( a,b )\t\n')).toEqual([])
+    expect(changed('a\r\nb\nc\n', 'a\nb\nc\n')).toEqual([])
+    expect(changed('a b\n', 'a\u00a0b\n')).toEqual(['deleted 1 -', 'added - 1'])
+  })
+
+  test('has a new function from its first line to its last, as in git', () => {
+    const of = (name: string) => `function ${name}() {\n  if (${name}) {\n    run()\n  }\n}\n`
+    const added = (before: string, after: string) => {
+      const diff = diffOf(before, after, false)
+      const lines = diff.parts.flatMap(part => part.lines).filter(({ kind }) => kind === 'added')
+      return lines.map(line => `${diff.after.line(line.after ?? 0).text}\n`).join('')
+    }
+    expect(added(`${of('a')}\n${of('c')}`, `${of('a')}\n${of('b')}\n${of('c')}`)).toBe(`${of('b')}\n`)
+    expect(added(of('a'), of('a') + of('b'))).toBe(of('b'))
+    const list = (...names: string[]) => `[\n${names.map(it => `  {\n    ${it},\n  },\n`).join('')}]\n`
+    expect(added(list('a', 'c'), list('a', 'b', 'c'))).toBe('  {\n    b,\n  },\n')
   })
 
   test('of any two texts has every line of both, once', () => {
-    for (let seed = 0; seed < 300; seed++) {
-      const [before, after] = [randomText(seed), randomText(seed * 7 + 1)]
-      const all = diffOf(before, after, false).parts.flatMap(({ lines }) => lines)
-      expect(all.flatMap(line => line.before ?? [])).toEqual(numbers(before))
-      expect(all.flatMap(line => line.after ?? [])).toEqual(numbers(after))
+    const seeds = Array.from({ length: 300 }, (_, seed) => [randomText(seed), randomText(seed * 7 + 1)] as const)
+    for (const [before, after] of [...seeds, ['\nb\na\na\n\nb', '\na\na\n\n\nb'] as const]) {
+      for (const ignoresBlanks of [false, true]) {
+        const all = diffOf(before, after, ignoresBlanks).parts.flatMap(({ lines }) => lines)
+        expect(all.flatMap(line => line.before ?? [])).toEqual(numbers(before))
+        expect(all.flatMap(line => line.after ?? [])).toEqual(numbers(after))
+      }
     }
   })
 })

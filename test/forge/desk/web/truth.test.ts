@@ -11,8 +11,8 @@ import { type DeskPage, SCENE_FILES, showBranch, until, withEachPage } from './p
 setDefaultTimeout(120_000)
 
 test('an undo and a redo are said in words that do not pile up', () => {
-  expect(reversalOf('undo: save a.ts')).toEqual({ isUndo: true, title: 'Undone: save a.ts' })
-  expect(reversalOf('redo: save a.ts')).toEqual({ isUndo: false, title: 'Redone: save a.ts' })
+  expect(reversalOf('undo: save a.ts')).toEqual({ isUndo: true, does: 'save a.ts', title: 'Undone: save a.ts' })
+  expect(reversalOf('redo: save a.ts')).toEqual({ isUndo: false, does: 'save a.ts', title: 'Redone: save a.ts' })
 })
 
 describe.skipIf(!hasBrowser)('the page says what is true', () => {
@@ -30,16 +30,23 @@ describe.skipIf(!hasBrowser)('the page says what is true', () => {
     await editor().click()
   }
 
-  test('the status says Saved only where nothing is unsaved', async () => {
-    await status().getByText('Saved →').waitFor()
+  test('the status says Saved only after a save, where nothing is unsaved', async () => {
+    const said = page.locator('.status .saved')
+    await said.getByText('No drafts since').waitFor()
     await open('README.md')
     await page.keyboard.type('x')
-    const said = page.locator('.status .saved')
     await said.getByText('1 draft since').waitFor()
     expect(await said.count()).toBe(1)
+    await page.keyboard.press('Alt+Shift+a')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard', exact: true }).click()
+    await said.getByText('No drafts since').waitFor()
+    await page.keyboard.type('y')
+    await said.getByText('1 draft since').waitFor()
     await page.keyboard.press('Control+s')
     await said.getByText('Saved →').waitFor()
     expect(await said.count()).toBe(1)
+    await desk.commit('main', { 'outside.txt': 'From another program.\n' })
+    await said.getByText('No drafts since').waitFor()
   })
 
   test('what was typed just now is no longer said to be saved, however slow the desk is', async () => {
@@ -75,7 +82,7 @@ describe.skipIf(!hasBrowser)('the page says what is true', () => {
       await desk.git('update-ref', 'refs/heads/main', before)
       await editor().getByText(`typed${round}`).waitFor({ state: 'detached' })
       expect(await desk.textOf('main', 'README.md')).toBe(SCENE_FILES['README.md'])
-      await page.locator('.status .saved').getByText('Saved →').waitFor()
+      await page.locator('.status .saved').getByText('No drafts since').waitFor()
     }
   })
 
