@@ -42,7 +42,7 @@ async function treeWithSome(objects: Objects, from: Oid, all: readonly Change[],
         `${visiblePath(part.path)} was changed meanwhile, and nothing was done: look at its changes again.`,
       )
     if (change.from !== undefined) wanted.set(change.from, undefined)
-    wanted.set(part.path, part.lines ? await withPart(objects, change, part.lines, part.lineEnds) : change.after)
+    wanted.set(part.path, part.lines ? await withLinesOf(objects, change, part, part.lines) : change.after)
   }
   return await writeTree(objects, from, wanted)
 }
@@ -50,15 +50,16 @@ async function treeWithSome(objects: Objects, from: Oid, all: readonly Change[],
 const isShown = (shown: NonNullable<Part['shown']>, { before, after }: Change): boolean =>
   shown.before === before?.oid && shown.after === after?.oid
 
-async function withPart(
+async function withLinesOf(
   objects: Objects,
   { path, before, after }: Change,
+  part: Part,
   lines: NonNullable<Part['lines']>,
-  lineEnds: Part['lineEnds'],
 ): Promise<TreeChange> {
   const texts = await Promise.all([before, after].map(entry => textOf(objects, path, entry)))
   const [old = Buffer.of(), now = Buffer.of()] = texts
-  return { mode: (before ?? after)?.mode ?? '100644', bytes: withLines(old, now, lines, lineEnds) }
+  const { mode = '100644' } = (part.mode ? after : before) ?? after ?? {}
+  return { mode, bytes: withLines(old, now, lines, part.lineEnds) }
 }
 
 async function textOf(objects: Objects, path: Path, entry: Entry): Promise<Buffer> {
@@ -129,8 +130,8 @@ export async function takeBackParts(work: BranchWork, oid: Oid, parts: readonly 
     const changes = new Map((await changesBetween(objects, before, commit.oid)).map(change => [change.path, change]))
     // The changes are compared from after to before, so a renamed file has its old name.
     const nameBefore = (path: Path) => changes.get(path)?.from ?? path
-    const back = parts.map(({ path, lines, lineEnds }): Part => {
-      return { path: nameBefore(path), ...(lines && { lines: lines.map(backwards), lineEnds }) }
+    const back = parts.map(({ path, lines, lineEnds, mode }): Part => {
+      return { path: nameBefore(path), ...(lines && { lines: lines.map(backwards), lineEnds, mode }) }
     })
     const without = await treeWithParts(objects, commit.oid, before, back)
     const { saved, typed } = await draftTrees(work)

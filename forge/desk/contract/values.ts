@@ -47,14 +47,15 @@ export const LineRange = v.object({ fromA: Count, toA: Count, fromB: Count, toB:
 export type LineRange = v.InferOutput<typeof LineRange>
 
 /**
- * The changes of a file: all of them, or those in the given ranges of lines, which are in order. `lineEnds`: whether
- * the change of all line ends is taken beside these lines. `shown`: the blobs between which they were chosen, where
- * these may have changed since; the changes between others are not taken.
+ * The changes of a file: all of them, or those in the given ranges of lines, which are in order. `lineEnds` and `mode`:
+ * whether the change of all line ends, and that of the file mode, are taken beside these lines. `shown`: the blobs
+ * between which they were chosen, where these may have changed since; the changes between others are not taken.
  */
 export const Part = v.object({
   path: Path,
   lines: v.optional(v.pipe(v.array(LineRange), v.maxLength(20_000))),
   lineEnds: v.optional(v.boolean()),
+  mode: v.optional(v.boolean()),
   shown: v.optional(v.object({ before: v.optional(Oid), after: v.optional(Oid) })),
 })
 export type Part = v.InferOutput<typeof Part>

@@ -125,7 +125,7 @@ const MODES: Record<string, string> = {
  * How the mode of a file has changed, or the one that it is added or deleted with; undefined where that needs no word.
  * The lines of a symbolic link alone would look like those of a file.
  */
-function modeInWords({ before, after }: Change): string | undefined {
+export function modeInWords({ before, after }: Change): string | undefined {
   const [old, now] = [before, after].map(entry => entry && (MODES[entry.mode] ?? entry.mode))
   if (old !== undefined && now !== undefined) return old === now ? undefined : `File mode changed: ${old} → ${now}.`
   if (after && MODES[after.mode] !== undefined) return `New file mode: ${now}.`

@@ -9,7 +9,7 @@ import { Icon } from '../ui/icons.tsx'
 import { readable, visible } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { plural } from '../ui/times.ts'
-import { Blobs } from './blobs.tsx'
+import { Blobs, modeInWords } from './blobs.tsx'
 import { ChangedPath, titleOf } from './changed-path.tsx'
 import { type Diff, type DiffLine, diffOf, isWithoutNewline } from './diff.ts'
 import { lineEndWords, NoNewline } from './diff-view.tsx'
@@ -22,19 +22,22 @@ const MAX_LINE_LENGTH = 500
 /** Lines in a file's diff above which it can only be chosen as a whole. */
 const MAX_LINES_TO_CHOOSE = 2_000
 
-/** What can be chosen in a file: its changed lines, and the change of all line endings. */
+/** A change of a whole file that its lines do not include: that of all line endings, or of the mode. */
+type OwnChange = typeof LINE_ENDS | typeof MODE
+/** They stand among the keys of lines. */
+const LINE_ENDS = 'line endings'
+const MODE = 'file mode'
+
+/** What can be chosen in a file: its changed lines, and changes of their own. */
 interface Choosable {
   runs: readonly LineRun[]
-  hasLineEnds: boolean
+  own: readonly OwnChange[]
 }
 
-/** Stands for the change of all line endings among the keys of lines. */
-const LINE_ENDS = 'line endings'
+const keysIn = ({ runs, own }: Choosable): string[] => [...runs.flatMap(({ lines }) => lines.map(keyOfLine)), ...own]
 
-const keysIn = ({ runs, hasLineEnds }: Choosable): string[] => [
-  ...runs.flatMap(({ lines }) => lines.map(keyOfLine)),
-  ...(hasLineEnds ? [LINE_ENDS] : []),
-]
+/** Files of these modes are texts or binaries; links and submodules have others. */
+const FILE_MODES: readonly (string | undefined)[] = ['100644', '100755']
 
 /**
  * The choice within one file: all of it, or some of its keys; of a renamed file without any of them, the rename alone.
@@ -42,9 +45,10 @@ const keysIn = ({ runs, hasLineEnds }: Choosable): string[] => [
 type Choice = 'whole' | { runs: readonly LineRun[]; keys: ReadonlySet<string> }
 
 /** The part of a file that was chosen by keys. */
-const linesOf = ({ runs, keys }: Exclude<Choice, 'whole'>): Pick<Part, 'lines' | 'lineEnds'> => ({
+const linesOf = ({ runs, keys }: Exclude<Choice, 'whole'>): Pick<Part, 'lines' | 'lineEnds' | 'mode'> => ({
   lines: rangesOf(runs, keys),
   lineEnds: keys.has(LINE_ENDS),
+  mode: keys.has(MODE),
 })
 
 /** The changes that the user has chosen, by path. */
@@ -207,7 +211,8 @@ function FileLines({ change, choice }: FileProps) {
   const page = usePage()
   const { path, from, status, before, after } = change
   const isEdited = status === 'changed' || (status === 'renamed' && before?.oid !== after?.oid)
-  const isText = isEdited && before?.mode === after?.mode && change.added !== undefined
+  const isFile = [before, after].every(entry => FILE_MODES.includes(entry?.mode))
+  const isText = isEdited && isFile && change.added !== undefined
   const ask = async () => {
     const [old, now] = await Promise.all([before, after].map(it => page.connection.ask('blob', { oid: it?.oid ?? '' })))
     return { old: old?.text, now: now?.text, isGuess: (old?.encoding ?? now?.encoding) !== undefined }
@@ -229,11 +234,15 @@ function FileLines({ change, choice }: FileProps) {
   if (!diff || count === 0 || count > MAX_LINES_TO_CHOOSE) {
     return <Blobs change={change} isSideBySide={false} ignoresBlanks={false} />
   }
-  const choosable = { runs, hasLineEnds: diff.lineEnds !== undefined }
+  const words = { [LINE_ENDS]: diff.lineEnds && lineEndWords(diff.lineEnds), [MODE]: modeInWords(change) }
+  const own = ([MODE, LINE_ENDS] as const).filter(key => words[key] !== undefined)
+  const choosable = { runs, own }
   return (
     <div class="diff-code">
       {from === undefined ? null : <RenameLine path={path} from={from} choice={choice} />}
-      {diff.lineEnds ? <LineEndsLine ends={diff.lineEnds} {...{ path, choosable, choice }} /> : null}
+      {own.map(key => (
+        <OwnLine key={key} change={key} words={words[key] ?? ''} {...{ path, choosable, choice }} />
+      ))}
       {runs.map(run => (
         <Run key={`${run.range.fromA} ${run.range.fromB}`} {...{ path, diff, choosable, run, choice }} />
       ))}
@@ -257,28 +266,32 @@ function RenameLine({ path, from, choice }: { path: string; from: string; choice
   )
 }
 
-interface LineEndsProps {
+interface OwnLineProps {
   path: string
-  ends: NonNullable<Diff['lineEnds']>
+  change: OwnChange
+  /** The change in a sentence. */
+  words: string
   choosable: Choosable
   choice: PartChoice
 }
 
-/** The change of all line endings of a file whose lines can be chosen. */
-function LineEndsLine({ path, ends, choosable, choice }: LineEndsProps) {
+/** The change of the mode or of all line endings of a file whose lines can be chosen. */
+function OwnLine({ path, change, words, choosable, choice }: OwnLineProps) {
   const id = useId()
   return (
     <label class="part-head" for={id}>
       <Check
         id={id}
-        words={`Line endings of ${readable(path)}`}
-        isChecked={choice.has(path, LINE_ENDS)}
-        onChange={isChosen => choice.set(path, choosable, [LINE_ENDS], isChosen)}
+        words={`${TITLES[change]} of ${readable(path)}`}
+        isChecked={choice.has(path, change)}
+        onChange={isChosen => choice.set(path, choosable, [change], isChosen)}
       />
-      <span class="meta">{lineEndWords(ends)} Selected lines do not include it.</span>
+      <span class="meta">{words} Selected lines do not include it.</span>
     </label>
   )
 }
+
+const TITLES: Record<OwnChange, string> = { [LINE_ENDS]: 'Line endings', [MODE]: 'File mode' }
 
 interface RunProps {
   path: string

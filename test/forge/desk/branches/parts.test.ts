@@ -80,6 +80,31 @@ test('single lines have the line endings of the last commit, unless the change o
   expect(await bytes('refs/forge/drafts/main')).toBe(two.join('\n'))
 })
 
+test('single lines have the file mode of the last commit, unless the change of the mode is saved, too', async () => {
+  const desk = await makeDesk({ files: { 'a.sh': text(LINES) } })
+  await using _ = desk
+  await ask(desk.work, 'set executable', { branch: 'main', path: 'a.sh', isExecutable: true })
+  const two = LINES.with(2, 'two').with(9, 'nine')
+  await (await edit(desk.work, 'main', 'a.sh')).type(text(two), 0, text(LINES).length)
+  const save = (part: Pick<Part, 'lines' | 'mode'>) =>
+    ask(desk.work, 'save parts', { branch: 'main', parts: [{ path: 'a.sh', ...part }] })
+  const mode = async (ref: string) => (await desk.git('ls-tree', ref, 'a.sh')).split(' ')[0]
+  await save({ lines: [line(9)] })
+  expect(await mode('main')).toBe('100644')
+  expect(await desk.git('show', 'main:a.sh')).toBe(text(LINES.with(9, 'nine')).trimEnd())
+  await save({ lines: [], mode: true })
+  expect(await mode('main')).toBe('100755')
+  expect(await desk.git('show', 'main:a.sh')).toBe(text(LINES.with(9, 'nine')).trimEnd())
+  await save({ lines: [line(2)] })
+  expect((await desk.work.branches.work('main')).draftPaths).toEqual([])
+  await commit(desk.path, 'main', { 'other.txt': 'x\n' }, { message: 'Outside' })
+  // So it is with what is taken back of a commit.
+  const of = await desk.git('rev-parse', 'main~2')
+  await ask(desk.work, 'take back', { branch: 'main', commit: of, parts: [{ path: 'a.sh', lines: [], mode: true }] })
+  expect(await mode('refs/forge/drafts/main')).toBe('100644')
+  expect(await desk.git('show', 'refs/forge/drafts/main:a.sh')).toBe(text(two).trimEnd())
+})
+
 test('a draft in conflict is not saved in part, and others are meanwhile', async () => {
   const desk = await makeDesk({ files: { 'a.txt': text(LINES), 'b.txt': 'b\n' } })
   await using _ = desk

@@ -287,6 +287,36 @@ describe.skipIf(!hasBrowser)('parts of changes', () => {
     expect(await save()).toBe(['new', ...now].join('⏎'))
   })
 
+  test('a changed file mode is a change of its own: a line is saved without it, and then both', async () => {
+    await open()
+    await type(1, 'A')
+    await type(9, 'B')
+    const typed = now.with(1, 'Asecond').with(9, 'Btenth')
+    await isText(text(typed))
+    await page.getByRole('treeitem', { name: 'a.txt' }).click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Make executable' }).click()
+    const mode = async (ref: string) => (await desk.git('ls-tree', ref, 'a.txt').catch(() => '')).split(' ')[0]
+    await until(async () => (await mode('refs/forge/drafts/main')) === '100755')
+    const dialog = page.getByRole('dialog', { name: 'Save some changes of main' })
+    const box = (name: string) => dialog.getByRole('checkbox', { name, exact: true })
+    const saved = async (check: string) => {
+      await page.keyboard.press('Control+Alt+s')
+      await box(check).check()
+      await dialog.getByRole('button', { name: 'Save', exact: true }).click()
+      await dialog.waitFor({ state: 'detached' })
+      return await mode('main')
+    }
+    await page.keyboard.press('Control+Alt+s')
+    await dialog.getByText('File mode changed: 100644 → 100755').waitFor()
+    expect(await findings(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    expect(await saved('Change at line 2 of a.txt')).toBe('100644')
+    expect(await saved('File mode of a.txt')).toBe('100755')
+    expect(await desk.git('show', 'main:a.txt')).toBe(text(now.with(1, 'Asecond')).trimEnd())
+    expect(await saved('All changes of a.txt')).toBe('100755')
+    expect(await desk.git('show', 'main:a.txt')).toBe(text(typed).trimEnd())
+  })
+
   test('a line of a commit is taken back as a draft', async () => {
     await page.keyboard.press('Alt+h')
     const list = page.getByRole('listbox', { name: 'History' })
