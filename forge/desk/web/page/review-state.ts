@@ -103,6 +103,8 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly readPath = signal<string | undefined>(undefined)
   /** Where the diffs were scrolled to last. */
   place: ScrollPlace | undefined
+  /** Whether {@link place} is in a file that has another name since, so that the diffs must be scrolled there again. */
+  isPlaceMoved = false
   /** What the list of changed files is filtered by; '' shows all of them. */
   readonly filter = signal('')
   /** The number of files with a diff in the document; more on request. */
@@ -265,10 +267,25 @@ export class ReviewState extends ServerValue<Change[]> {
         this.#keys.set(to, key).set(from, otherKey)
         this.draft.followFile(to)
       }
+      this.#followPlace(before, changes)
       super.take(changes)
     })
     const isMoved = (comment: Comment) => blobOf(before, comment) !== blobOf(changes, comment)
     if (this.comments.latest.peek()?.some(isMoved)) void this.comments.refresh()
+  }
+
+  /** Keeps the place in the file that is read, where that has another name in the new changes. */
+  #followPlace(before: readonly Change[] | undefined, changes: readonly Change[]): void {
+    const { placeNow: place } = this
+    const old = before?.find(({ path }) => path === place?.path)
+    if (!place || !old || changes.some(({ path }) => path === old.path)) return
+    const added = changes.filter(({ path }) => !before?.some(it => it.path === path))
+    const now =
+      added.find(({ from }) => from !== undefined && (from === old.path || from === old.from)) ??
+      added.find(({ after }) => after !== undefined && after.oid === old.after?.oid)
+    if (!now) return
+    this.place = { ...place, path: now.path }
+    this.isPlaceMoved = true
   }
 
   /**

@@ -32,9 +32,10 @@ export function useScrollPlace(
     const element = box.current
     if (!element || !changes) return
     const isSelection = selected !== undefined && selected !== review.scrolledTo
-    const isKept = !isRestored.current || isSettling(settling.current)
+    const isKept = !isRestored.current || isSettling(settling.current) || review.isPlaceMoved
     const place = isSelection ? { path: selected.path, offset: 0 } : isKept ? review.placeNow : undefined
     isRestored.current = true
+    review.isPlaceMoved = false
     if (!place) return
     const index = changes.findIndex(({ path }) => path === place.path)
     if (index >= filesShown) {

@@ -684,6 +684,27 @@ describe.skipIf(!hasBrowser)('a review', () => {
     }
   })
 
+  test('stays at the line that is read when a commit renames its file', async () => {
+    const lines = Array.from({ length: 120 }, (_, at) => `added ${at + 1}`)
+    await desk.commit('topic', { 'b.txt': text(lines), 'm.txt': text(lines), 'x.txt': text(lines) })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    const lineIn = (path: string) => diff(path).getByRole('button', { name: 'Comment on line 60', exact: true })
+    await lineIn('m.txt').scrollIntoViewIfNeeded()
+    await page.getByRole('region', { name: 'Diff' }).hover()
+    await page.mouse.wheel(0, 120)
+    const top = async (path: string) => Math.round((await lineIn(path).boundingBox())?.y ?? Number.NaN)
+    let before = Number.NaN
+    await until(async () => {
+      const last = before
+      before = await top('m.txt')
+      return before === last
+    })
+    await desk.commit('topic', { 'm.txt': null, 'zz/m.txt': text(lines) })
+    await diff('zz/m.txt').waitFor()
+    await until(async () => Math.abs((await top('zz/m.txt')) - before) <= 1)
+  })
+
   test('words that are being written about a line stay there when another line is clicked', async () => {
     await showBranch(page, 'topic')
     await page.keyboard.press('Alt+r')
