@@ -55,6 +55,10 @@ async function withTyping(
   return { mode, base, draft, ...(isWithStash && { isWithStash }) }
 }
 
+/**
+ * The conflicts of drafts that began as `start` and became `ours` on one side and `theirs` on the other. One that both
+ * sides have is one again, with everything typed on either.
+ */
 export async function mergeClashes(
   objects: Objects,
   start: Drafts['clashes'],

@@ -19,6 +19,10 @@ import { textBytes } from '../reading/file-content.ts'
 import { decodeText } from '../reading/text.ts'
 import type { Clashing, Working } from './drafts.ts'
 
+/**
+ * The text with markers of a clash (a conflict of a draft) with the file of the other side, whose markers name it
+ * `label`. Empty where there is no such text: of a file that one of them deletes, that is binary, or too large to edit.
+ */
 export async function marked(
   objects: Objects,
   clash: Clashing,
@@ -95,6 +99,7 @@ export interface ClashTexts {
   unchosen: string
 }
 
+/** The texts of a clash (a conflict of a draft), those that are only in memory as well. '' for those it has not. */
 export async function textsOf(objects: Objects, { draft, bytes, working }: Clashing): Promise<ClashTexts> {
   const own = bytes ?? (await readBytes(objects, draft))
   if (!working) return { draft: own, text: '', unchosen: '' }
