@@ -22,6 +22,11 @@ export class DeskProxy implements AsyncDisposable {
   readonly unanswered = new Set<QuestionName>()
   /** News that do not reach the page. */
   readonly untold = new Set<News['say']>()
+  /**
+   * How often a page was told that what it shows is current: that it has missed no news while it was made, or what it
+   * shows instead. Until then it may load everything again, and drop news that only the proxy has said.
+   */
+  begun = 0
   /** Refuses everything, as a desk does whose key is not the page's. */
   isLocked = false
 
@@ -143,9 +148,16 @@ export class DeskProxy implements AsyncDisposable {
     line.desk.addEventListener('message', async ({ data }) => {
       if (this.#stalled) await this.#stalled
       if (this.unanswered.size > 0 && this.#isUnanswered(String(data))) return
+      if (this.#isBeginning(String(data))) this.begun++
       if (this.untold.size > 0 && this.untold.has(JSON.parse(String(data)).say)) return
       page.send(String(data))
     })
+  }
+
+  #isBeginning(text: string): boolean {
+    const [, id] = /^\{"re":(\d+),/.exec(text) ?? []
+    const question = id === undefined ? undefined : this.asked.findLast(it => it.id === Number(id))
+    return question?.ask === 'desk' || (question?.ask === 'has missed' && JSON.parse(text).value === false)
   }
 
   #isUnanswered(text: string): boolean {

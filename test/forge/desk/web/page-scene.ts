@@ -8,9 +8,9 @@ import { builtPage } from '../../../support/built-page.ts'
 import { bare, commit, type Files, git } from '../../../support/git.ts'
 import { removeAtEnd } from '../../../support/leftovers.ts'
 import { PageDesk, type PageDeskOptions } from '../../../support/page-desk.ts'
-import { makeFolder } from '../../../support/repository.ts'
+import { makeFolder, until } from '../../../support/repository.ts'
 
-export { until } from '../../../support/repository.ts'
+export { until }
 
 const LEASE = await Bun.file(`${import.meta.dir}/lease.txt`).text()
 /** An image of one pixel. */
@@ -116,7 +116,7 @@ export function numbersTyped(page: Page): { readonly typed: string; type: () => 
   }
 }
 
-/** Opens the page of a desk, and waits until its branches are shown. */
+/** Opens the page of a desk, and waits until its branches are shown, as they are now. */
 export async function openPage(context: BrowserContext, desk: PageDesk): Promise<DeskPage> {
   const page = await context.newPage()
   const troubles: string[] = []
@@ -128,8 +128,10 @@ export async function openPage(context: BrowserContext, desk: PageDesk): Promise
       )
     if (message.type() === 'error' && !isExpected) troubles.push(message.text())
   })
+  const { begun } = desk.proxy
   await page.goto(desk.url)
   await page.getByRole('tablist', { name: 'Branches' }).getByRole('tab').nth(1).waitFor()
+  await until(() => desk.proxy.begun > begun)
   return Object.assign(page, { troubles })
 }
 
