@@ -398,9 +398,11 @@ function typeOnInOurs(event: InputEvent, view: EditorView): boolean {
   return true
 }
 
-function isAtBox(state: EditorState): boolean {
-  const { empty, head } = state.selection.main
-  return empty && conflictsOf(state).open.some(({ region: { from, to } }) => head >= from && head < to)
+const isAtBox = (state: EditorState): boolean => conflictsOf(state).open.some(({ region }) => isInBox(state, region))
+
+function isInBox({ selection }: EditorState, { from, to }: ConflictRegion): boolean {
+  const { empty, head } = selection.main
+  return empty && head >= from && head < to
 }
 
 function pasteInOurs(event: ClipboardEvent, view: EditorView): boolean {
@@ -751,7 +753,7 @@ class OpenWidget extends Block {
       cursors: view.state.readOnly ? [] : cursors,
       choose: choice => choose(view, number, choice),
       askAi: askAi && (() => askAi(conflictsOf(view.state).open.findIndex(open => open.number === number))),
-      leave: () => view.focus(),
+      leave: () => leaveBox(view),
       handOn: event => handOn(view, event),
     })
   }
@@ -791,6 +793,21 @@ class SettledWidget extends Block {
       handOn: event => handOn(view, event),
     })
   }
+}
+
+/**
+ * Moves the focus from the box of a conflict to the text. The cursor, which is not visible at a box, moves to the line
+ * before it, from which the key of the next conflict leads back; without such a line, to the one after it.
+ */
+function leaveBox(view: EditorView): void {
+  const { state } = view
+  const box = conflictsOf(state).open.find(({ region }) => isInBox(state, region))
+  if (box && placesInOurs(state.doc, state.selection, [box]).length === 0) {
+    const { from, to } = box.region
+    const anchor = [from - 1, to + 1].find(at => at >= 0 && at <= state.doc.length && isOutsideConflicts(state, at, at))
+    if (anchor !== undefined) view.dispatch({ selection: { anchor }, scrollIntoView: true })
+  }
+  view.focus()
 }
 
 /** Moves the focus from a block to the text and runs the editor's command of a key. Returns whether it has one. */

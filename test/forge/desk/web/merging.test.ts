@@ -191,13 +191,25 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await open()
     await row('claim.ts').click()
     await until(() => conflict(1).evaluate(it => it === document.activeElement))
-    await page.keyboard.press('Escape')
+    await page.getByRole('textbox', { name: 'Editor' }).focus()
     expect(await page.locator('.cm-cursor-primary').isVisible()).toBe(false)
     await page.keyboard.type('x1')
     await page.keyboard.press('F8')
     await page.keyboard.press('1')
     await page.getByText('1 of 2 left').waitFor()
     await textIs(CLAIM, text => text.includes('LEASE_MS): Promise<Lease[]> {\n    return this.#claimBatch'))
+  })
+
+  test('is left by Escape for the line before it, where what is typed is seen, and F8 leads back', async () => {
+    await open()
+    await row('claim.ts').click()
+    await until(() => conflict(1).evaluate(it => it === document.activeElement))
+    await page.keyboard.press('Escape')
+    await page.locator('.cm-cursor-primary').waitFor()
+    await page.keyboard.type(' // seen')
+    await textIs(CLAIM, text => / \/\/ seen\n<{7,} /.test(text))
+    await page.keyboard.press('F8')
+    await until(() => conflict(1).evaluate(it => it === document.activeElement))
   })
 
   test('has its line numbers beside their lines, also when a wider window makes the blocks lower', async () => {
