@@ -17,6 +17,7 @@ import {
   StateField,
   type Text,
   type Transaction,
+  type TransactionSpec,
 } from '@codemirror/state'
 import {
   Decoration,
@@ -222,8 +223,9 @@ export function conflictExtension(settings: ConflictSettings): Extension {
       return show(settings, marked, ofModelIn(settings, marked), doc, selection)
     }),
     EditorStates.changeFilter.of(marksAreNotTyped),
+    EditorStates.transactionFilter.of(passBox),
     editableRanges.of(isOutsideConflicts),
-    EditorView.domEventHandlers({ beforeinput: typeOnInOurs, paste: pasteInOurs }),
+    EditorView.domEventHandlers({ beforeinput: typeOnInOurs, paste: pasteInOurs, focus: leaveBox }),
     Prec.high(
       keymap.of([
         { key: 'Enter', run: breakLineInOurs },
@@ -398,11 +400,43 @@ function typeOnInOurs(event: InputEvent, view: EditorView): boolean {
   return true
 }
 
-const isAtBox = (state: EditorState): boolean => conflictsOf(state).open.some(({ region }) => isInBox(state, region))
+function isAtBox(state: EditorState): boolean {
+  const { empty, head } = state.selection.main
+  return empty && conflictsOf(state).open.some(({ region: { from, to } }) => head >= from && head < to)
+}
 
-function isInBox({ selection }: EditorState, { from, to }: ConflictRegion): boolean {
-  const { empty, head } = selection.main
-  return empty && head >= from && head < to
+/**
+ * The text gets the focus: a cursor at the box of a conflict, where it is not visible, moves to the line before it, from
+ * which the key of the next conflict leads back. Nothing scrolls: the focus may come by a click. Returns that the event
+ * is not handled.
+ */
+function leaveBox(_: FocusEvent, { state, dispatch }: EditorView): false {
+  const anchor = besideBox(state, state.selection.main, -1)
+  if (anchor !== undefined) dispatch({ selection: { anchor } })
+  return false
+}
+
+/** A key that moves the cursor to the box of a conflict, where it is not visible, moves it past that. */
+function passBox(transaction: Transaction): TransactionSpec | readonly TransactionSpec[] {
+  const { startState, newSelection, docChanged } = transaction
+  if (docChanged || !transaction.isUserEvent('select')) return transaction
+  const { main } = startState.selection
+  const anchor = besideBox(startState, newSelection.main, newSelection.main.head < main.head ? -1 : 1)
+  return anchor === undefined ? transaction : [transaction, { selection: { anchor }, sequential: true }]
+}
+
+/**
+ * The end of the line before the box of a conflict that a cursor is at, or the start of the line after it, the one in
+ * the given direction if there is one. Undefined if the cursor is at no box, or is visible in our side.
+ */
+function besideBox(state: EditorState, cursor: SelectionRange, direction: 1 | -1): number | undefined {
+  const { open } = conflictsOf(state)
+  const { empty, head } = cursor
+  const box = open.find(({ region: { from, to } }) => empty && head >= from && head <= to)
+  if (!box || placeInOurs(state.doc, cursor, open)) return undefined
+  const { from, to } = box.region
+  const sides = direction === 1 ? [to + 1, from - 1] : [from - 1, to + 1]
+  return sides.find(at => at >= 0 && at <= state.doc.length && isOutsideConflicts(state, at, at))
 }
 
 function pasteInOurs(event: ClipboardEvent, view: EditorView): boolean {
@@ -753,7 +787,7 @@ class OpenWidget extends Block {
       cursors: view.state.readOnly ? [] : cursors,
       choose: choice => choose(view, number, choice),
       askAi: askAi && (() => askAi(conflictsOf(view.state).open.findIndex(open => open.number === number))),
-      leave: () => leaveBox(view),
+      leave: () => view.focus(),
       handOn: event => handOn(view, event),
     })
   }
@@ -793,21 +827,6 @@ class SettledWidget extends Block {
       handOn: event => handOn(view, event),
     })
   }
-}
-
-/**
- * Moves the focus from the box of a conflict to the text. The cursor, which is not visible at a box, moves to the line
- * before it, from which the key of the next conflict leads back; without such a line, to the one after it.
- */
-function leaveBox(view: EditorView): void {
-  const { state } = view
-  const box = conflictsOf(state).open.find(({ region }) => isInBox(state, region))
-  if (box && placesInOurs(state.doc, state.selection, [box]).length === 0) {
-    const { from, to } = box.region
-    const anchor = [from - 1, to + 1].find(at => at >= 0 && at <= state.doc.length && isOutsideConflicts(state, at, at))
-    if (anchor !== undefined) view.dispatch({ selection: { anchor }, scrollIntoView: true })
-  }
-  view.focus()
 }
 
 /** Moves the focus from a block to the text and runs the editor's command of a key. Returns whether it has one. */
