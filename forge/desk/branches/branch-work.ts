@@ -27,6 +27,7 @@ import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
 import { textsOf, typedIn } from './clash-texts.ts'
 import type { Taken } from './documents.ts'
+import { nameBeforeAside } from './draft-merge-names.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import { originsIn } from './draft-renames.ts'
 import {
@@ -852,6 +853,7 @@ export class BranchWork {
       ...originsIn(before),
       ...[...originsIn(after)].map(([path, origin]) => [origin, path]),
       ...(was === undefined || is === undefined || was === is ? [] : await changedFiles(objects.repository, was, is)),
+      ...[...after.files.keys(), ...after.clashes.keys()].map(path => [nameBeforeAside(path), path]),
     ]
     const renamed: Renamed[] = []
     for (const [from, to] of pairs) {

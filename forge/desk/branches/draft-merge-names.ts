@@ -1,8 +1,11 @@
 /** One name for each file in a merge of drafts, where a side has renamed it. */
 import { renamedFiles } from '../../../core/git/diffs.ts'
+import { isFileOrFolder, type MergeConflict } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
-import type { Oid, Path } from '../../../core/git/repository.ts'
+import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
+import { isFolder } from '../../../core/git/trees.ts'
 import type { Renamed } from '../../operations.ts'
+import { isIn, pathAfter } from '../contract/paths.ts'
 import { originsIn } from './draft-renames.ts'
 import { type Drafts, entryInTip, writeDraftTree } from './drafts.ts'
 import type { Merging } from './merged-line-ends.ts'
@@ -61,4 +64,61 @@ export async function withOurNames(
 /** The name that git gives a file that is in the way of a folder, by the id of its commit. */
 const ASIDE = /~(?:[0-9a-f]{40}|[0-9a-f]{64})(_\d+)?$/
 
+/** The name of a draft that is in the way of a folder: that which git gives it, with a word instead of an id. */
 export const plainName = (path: Path): Path => path.replace(ASIDE, '~draft$1')
+
+/** The path that a draft had before it was put aside, with its folder or alone. */
+export const nameBeforeAside = (path: Path): Path => path.replace(/~draft(?:_\d+)?(?=\/|$)/, '')
+
+/**
+ * The files of theirs that git has moved aside in a merge, since our drafts have a folder of that name, with the names
+ * that it gave them. `conflicts`: those of the merge.
+ */
+export async function filesMovedAside(
+  objects: Objects,
+  theirs: Drafts,
+  conflicts: readonly MergeConflict[],
+): Promise<Map<Path, Path>> {
+  const moved = new Map<Path, Path>()
+  for (const { paths } of conflicts.filter(isFileOrFolder)) {
+    const aside = paths.find(path => plainName(path) !== path)
+    const path = aside?.replace(ASIDE, '')
+    if (aside !== undefined && path !== undefined && isFile(await entryBeside(objects, theirs, path)))
+      moved.set(path, aside)
+  }
+  return moved
+}
+
+/**
+ * Drafts whose folders are not in the place of a file of theirs: a file in such a folder would delete theirs when it is
+ * saved. The folder gets another name, as git gives the file in the opposite case.
+ */
+export async function withFoldersAside(objects: Objects, theirs: Drafts, drafts: Drafts): Promise<Drafts> {
+  const paths = [...drafts.clashes.keys(), ...[...drafts.files].flatMap(([path, file]) => (file ? [path] : []))]
+  const folders = [...new Set(paths.flatMap(foldersAbove))].sort()
+  const moves: Renamed[] = []
+  for (const from of folders) {
+    const isDeleted = drafts.files.has(from) && !drafts.files.get(from)
+    if (isDeleted || moves.some(it => isIn(from, it.from))) continue
+    if (!isFile(await entryBeside(objects, theirs, from))) continue
+    const to = await freeName(objects, theirs, `${from}~draft`)
+    moves.push({ from, to })
+  }
+  if (moves.length === 0) return drafts
+  const moved = (path: Path) => moves.reduce((at, move) => (at === move.from ? at : pathAfter(move, at)), path)
+  const all = <Value>(map: ReadonlyMap<Path, Value>) => new Map([...map].map(([path, it]) => [moved(path), it]))
+  const renames = drafts.renames.map(({ from, to }) => ({ from, to: moved(to) }))
+  return { ...drafts, files: all(drafts.files), clashes: all(drafts.clashes), renames }
+}
+
+const isFile = (entry: Entry): boolean => entry !== undefined && !isFolder(entry)
+
+/** The folders that a file is in. */
+const foldersAbove = (path: Path): Path[] => [...path.matchAll(/\//g)].map(({ index }) => path.slice(0, index))
+
+async function freeName(objects: Objects, drafts: Drafts, name: Path): Promise<Path> {
+  for (let number = 0; ; number++) {
+    const at = number === 0 ? name : `${name}_${number - 1}`
+    if (!(await entryBeside(objects, drafts, at))) return at
+  }
+}

@@ -24,7 +24,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { addClash, mergeClashes, withTypingInClashes } from './clash-merges.ts'
 import { withMarks, withoutSettled } from './clash-updates.ts'
-import { plainName, withNewNames, withOurNames } from './draft-merge-names.ts'
+import { filesMovedAside, plainName, withFoldersAside, withNewNames, withOurNames } from './draft-merge-names.ts'
 import { withoutUnused } from './draft-renames.ts'
 import {
   type Clashing,
@@ -77,7 +77,7 @@ async function withMergedFiles(
   known: ReadonlyMap<Path, Clashing>,
 ): Promise<Drafts> {
   if (isSameDrafts({ ...ours, clashes: new Map() }, { ...start, clashes: new Map() }))
-    return { ...theirs, clashes: known }
+    return await withFoldersAside(objects, theirs, { ...theirs, clashes: known })
   const trees = { base: await writeDraftTree(objects, start), one: await writeDraftTree(objects, ours) }
   const moved = await withOurNames(objects, start, ours, theirs, trees)
   const base = moved.start === start ? trees.base : await writeDraftTree(objects, moved.start)
@@ -86,7 +86,11 @@ async function withMergedFiles(
   const merge = await mergeTrees(objects.repository, trees.one, other, { base, objects })
   const files = await filesBetween(objects, theirs.tip, merge.tree)
   const clashes = new Map(known)
+  const aside = await filesMovedAside(objects, theirs, merge.conflicts)
+  for (const path of [...aside].flat()) files.delete(path)
+  const movedByGit = new Set(aside.values())
   for (const [at, stages] of Map.groupBy(merge.stages, stage => stage.path)) {
+    if (movedByGit.has(at)) continue
     const path = plainName(at)
     const [from, mine, other] = [1, 2, 3].map(number => stages.find(({ stage }) => stage === number))
     // Conflict markers are never written into a draft: the file stays as in `theirs`.
@@ -99,7 +103,7 @@ async function withMergedFiles(
     else if (from && other)
       await addClash(objects, clashes, path, { mode: from.mode, base: from.oid, draft: undefined })
   }
-  return { tip: theirs.tip, files, clashes, renames }
+  return await withFoldersAside(objects, theirs, { tip: theirs.tip, files, clashes, renames })
 }
 
 /**

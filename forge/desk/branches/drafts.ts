@@ -8,7 +8,7 @@ import { marksLeft } from '../../../core/git/conflict-marks.ts'
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
-import { emptyTree, entryAt, listFiles, makeTree, type TreeChange } from '../../../core/git/trees.ts'
+import { emptyTree, entryAt, isFolder, listFiles, makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { FORGE_AUTHOR, type Renamed } from '../../operations.ts'
 import { isIn, pathAfter } from '../contract/paths.ts'
@@ -108,10 +108,10 @@ export async function entryIn(objects: Objects, { tip, files, clashes }: Drafts,
   return await entryInTip(objects, tip, path)
 }
 
-/** Those of some files that these drafts do not contain. */
+/** Those of some files that these drafts do not contain, also those in whose place there is a folder. */
 export async function missingIn(objects: Objects, drafts: Drafts, paths: readonly Path[]): Promise<Path[]> {
   const entries = await Promise.all(paths.map(path => entryIn(objects, drafts, path)))
-  return paths.filter((_, at) => entries[at] === undefined)
+  return paths.filter((_, at) => entries[at] === undefined || isFolder(entries[at]))
 }
 
 /** A file in a branch's last commit; undefined if missing, and before the first commit. */

@@ -406,9 +406,9 @@ function isAtBox(state: EditorState): boolean {
 }
 
 /**
- * The text gets the focus: a cursor at the box of a conflict, where it is not visible, moves to the line before it, from
- * which the key of the next conflict leads back. Nothing scrolls: the focus may come by a click. Returns that the event
- * is not handled.
+ * The text gets the focus: a cursor at the box of a conflict, where it is not visible, moves to the line before it,
+ * from which the key of the next conflict leads back. Nothing scrolls: the focus may come by a click. Returns that the
+ * event is not handled.
  */
 function leaveBox(_: FocusEvent, { state, dispatch }: EditorView): false {
   const anchor = besideBox(state, state.selection.main, -1)

@@ -303,6 +303,26 @@ test('a new file where a folder came from outside is kept beside it', async () =
   expect(await listed(desk)).toContain('new/deep.txt\nnew~draft')
 })
 
+test('drafts in a folder where a file came from outside are put aside with it, and the file stays', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  await ask(desk.work, 'new file', { ...main, path: 'lib/new.ts' })
+  await (await edit(desk.work, 'main', 'lib/new.ts')).type('mine\n')
+  const open = await edit(desk.work, 'main', 'lib/one.ts')
+  await open.type('typed\n')
+  await commit(desk.path, 'main', { 'lib/one.ts': null, 'lib/two.ts': null, lib: 'a file\n' })
+  await desk.work.look()
+  const { branches } = desk.work
+  expect(await drafts(desk)).toEqual(['lib~draft/new.ts', 'lib~draft/one.ts'])
+  expect((await branches.work('main')).conflictPaths).toEqual(['lib~draft/one.ts'])
+  expect(await textOf(desk.work, 'main', 'lib~draft/new.ts')).toBe('mine\n')
+  expect([...(await branches.work('main')).drafts.files.keys()]).toEqual(['lib~draft/new.ts'])
+  // The tab of an open file follows.
+  expect(desk.news).toContainEqual({ say: 'renamed file', branch: 'main', from: 'lib/one.ts', to: 'lib~draft/one.ts' })
+  await ask(desk.work, 'take side', { ...main, path: 'lib~draft/one.ts', side: 'theirs' })
+  await saveIn(desk.work, 'main')
+  expect(await listed(desk)).toBe('a.txt\nb.txt\nlib\nlib~draft/new.ts')
+})
+
 test('renames by two desks come together', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const other = await desk.another()

@@ -173,6 +173,33 @@ describe.skipIf(!hasBrowser)('what is typed while', () => {
     await isUnchanged(BRANCH, 'docs/READ.md')
   })
 
+  test('a commit from outside puts a folder in the place of the file goes on in the draft, which is put aside', async () => {
+    await opened()
+    const typed = await typeDuring(
+      () => desk.commit(BRANCH, { 'README.md': null, 'README.md/deep.txt': 'deep\n' }),
+      fileTab('README.md~draft'),
+    )
+    expect(await isFocused(editor())).toBe(true)
+    await desk.isText(BRANCH, 'README.md~draft', text => text === typed + README)
+  })
+
+  test('a commit from outside puts a file in the place of its folder goes on in the draft, which is put aside', async () => {
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('sqlite.ts')
+    await page.getByRole('option').filter({ hasText: 'sqlite.ts' }).waitFor()
+    await page.keyboard.press('Enter')
+    await editor().getByText('SqliteStore').click()
+    await page.keyboard.press('Control+Home')
+    const files = ['memory.ts', 'postgres.ts', 'sqlite.ts'].map(name => [`src/store/${name}`, null])
+    const typed = await typeDuring(
+      () => desk.commit(BRANCH, { ...Object.fromEntries(files), 'src/store': 'a file\n' }),
+      page.getByRole('treeitem', { name: 'store~draft' }),
+    )
+    expect(await isFocused(editor())).toBe(true)
+    await desk.isText(BRANCH, 'src/store~draft/sqlite.ts', text => text.startsWith(`${typed}export`))
+    expect(await desk.git('cat-file', '-p', `${BRANCH}:src/store`)).toBe('a file')
+  })
+
   test('a commit from outside renames the file stays in the search of its history, with its selection', async () => {
     const changed = `${README}two\n`
     await desk.commit(BRANCH, { 'README.md': `${README}one\n` }, { message: 'Add one' })
