@@ -17,7 +17,7 @@ import { checkAttribute } from './git/attributes.ts'
 import { LIMITS, TooLarge } from './git/bounds.ts'
 import { type CommitList, commitsBetween, isAncestor, mergeBases } from './git/commits.ts'
 import { changesIn, diffTrees, patchOf, plainDiff } from './git/diffs.ts'
-import { isFileOrFolder, type MergeConflict, mergeTrees, type Stage } from './git/merges.ts'
+import { isPutAside, type MergeConflict, mergeTrees, type Stage } from './git/merges.ts'
 import { type Objects, openObjects, writeObjects } from './git/objects.ts'
 import type { Entry, Oid, Path } from './git/repository.ts'
 import { read } from './git/run.ts'
@@ -313,15 +313,15 @@ async function compare(
 }
 
 /**
- * A file where the other side has a folder is moved by git to its path with ~ and a name of its side, which differs
- * from merge to merge: gives the paths that such files have in the result, with their versions, by those in git's own
- * merge.
+ * A file where the other side has a folder, or a file of another type, is moved by git to its path with ~ and a name
+ * of its side, which differs from merge to merge: gives the paths that such files have in the result, with their
+ * versions, by those in git's own merge.
  */
 function movedInResult(
   conflicts: readonly MergeConflict[],
   toResult: string,
 ): ReadonlyMap<Path, { path: Path; entry: Entry }> {
-  const moves = conflicts.filter(isFileOrFolder).flatMap(({ paths }) => {
+  const moves = conflicts.filter(isPutAside).flatMap(({ paths }) => {
     const place = placeOf(paths)
     return paths.filter(path => path.startsWith(`${place}~`)).map(path => ({ path, beginning: `${place}~` }))
   })
@@ -329,16 +329,18 @@ function movedInResult(
   const changes = [...changesIn(toResult)]
   const gone = new Set(changes.filter(([, , there]) => !there).map(([path]) => path))
   const added = changes.flatMap(([path, automatic, entry]) => (automatic ? [] : [{ path, entry }]))
-  return new Map(
-    moves.flatMap(({ path, beginning }) => {
-      const isIt = (it: { path: Path }) => it.path.startsWith(beginning) && !it.path.includes('/', beginning.length)
-      const now = gone.has(path) ? added.find(isIt) : undefined
-      return now ? [[path, now]] : []
-    }),
-  )
+  const moved = new Map<Path, { path: Path; entry: Entry }>()
+  for (const { path, beginning } of moves) {
+    const taken = new Set([...moved.values()].map(pathOf))
+    const isIt = (it: { path: Path }) =>
+      it.path.startsWith(beginning) && !it.path.includes('/', beginning.length) && !taken.has(it.path)
+    const now = gone.has(path) ? added.find(isIt) : undefined
+    if (now) moved.set(path, now)
+  }
+  return moved
 }
 
-/** The path that is a file on one side and a folder on the other: git names it, and where it has moved the file. */
+/** The path that both sides have, and of which git has moved a file: it names it, and where that is now. */
 const placeOf = (paths: readonly Path[]): Path => paths.toSorted((one, other) => one.length - other.length)[0] ?? ''
 
 /** A CI file that upstream changed: git's own merge of it (`entry`), and the fork's version (`before`). */

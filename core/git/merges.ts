@@ -16,6 +16,10 @@ export type MergeConflict = { kind: string; paths: Path[] }
 /** Whether a conflict is that of a file in the place where the other side has a folder. */
 export const isFileOrFolder = ({ kind }: { kind: string | undefined }): boolean => kind === 'file/directory'
 
+/** Whether git may have given a file of a conflict another name: beside a folder, or a file of another type. */
+export const isPutAside = ({ kind }: { kind: string | undefined }): boolean =>
+  isFileOrFolder({ kind }) || kind === 'distinct modes'
+
 /** The result of `git merge-tree --write-tree`: a tree, and its conflicts. */
 export type MergedTree = { tree: Oid; stages: Stage[]; conflicts: MergeConflict[] }
 

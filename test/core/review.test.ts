@@ -687,6 +687,21 @@ test('a file that git moved beside a folder may have the name of any merge; what
   expect(other.edits).toEqual([{ path: 'thing~more/own', change: 'added' }])
 })
 
+test('a link and a file of one name may both be kept, under the name of any merge', async () => {
+  await using history = await makeHistory()
+  const link = { mode: '120000', content: 'elsewhere' }
+  const { start, upstream, reviewOf } = await fork(history, {
+    fork: { ...FORK, thing: link },
+    upstream: { ...UPSTREAM, thing: 'file' },
+  })
+  const merged = (await history.merge(start, upstream)).tree
+  const moved = Object.keys(merged).find(path => path.startsWith('thing~')) ?? ''
+  expect(moved).not.toBe('')
+  const settled = { ...without(merged, moved), both: text({ 5: 'ok' }) }
+  const both = await reviewOf({ ...settled, 'thing~HEAD': merged[moved] ?? '' })
+  expect([both.refusals, both.edits, both.dropped, both.vanished]).toEqual([[], [], [], []])
+})
+
 test('binary files, modes, symlinks and submodules are compared like all others', async () => {
   await using history = await makeHistory()
   const commit = '1234567890123456789012345678901234567890'

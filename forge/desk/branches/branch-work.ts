@@ -35,6 +35,7 @@ import {
   type Drafts,
   entryIn,
   entryInTip,
+  isByTheirs,
   isOpen,
   isSameClash,
   isSameDrafts,
@@ -228,8 +229,12 @@ type SaidDrafts = { paths: readonly Path[]; conflicts: readonly Path[] }
 
 function listed(drafts: Drafts): Listed {
   const all = new Set([...drafts.files.keys(), ...drafts.clashes.keys()])
-  const origins = new Set(originsIn(drafts).values())
-  return { paths: [...all].filter(path => !origins.has(path)).sort(), all }
+  const origins = originsIn(drafts)
+  const hidden = new Set(origins.values())
+  // Nothing is left of a draft that was resolved by the branch's version. It stays until then, as its choice can change.
+  for (const [path, clash] of drafts.clashes)
+    if (isByTheirs(clash) && !drafts.files.has(path) && !origins.has(path)) hidden.add(path)
+  return { paths: [...all].filter(path => !hidden.has(path)).sort(), all }
 }
 
 const isSameList = (one: readonly Path[], other: readonly Path[]): boolean =>
@@ -841,21 +846,21 @@ export class BranchWork {
   }
 
   /**
-   * The open files that are under another name afterwards: by a rename that the drafts had or get, or in the next
-   * commit of the branch, as git detects renames.
+   * The open files that are under another name afterwards: drafts that were put aside, or by a rename that the drafts
+   * had or get, or in the next commit of the branch, as git detects renames.
    */
   async #renamedBetween(before: Drafts, after: Drafts): Promise<Renamed[]> {
     const { objects } = this.room
+    const renamed = putAsideBetween(before, after)
     const missing = new Set(await this.#files.missingIn(after))
-    if (missing.size === 0) return []
+    for (const { from } of renamed) missing.delete(from)
+    if (missing.size === 0) return renamed
     const [was, is] = [before.tip, after.tip]
     const pairs = [
       ...originsIn(before),
       ...[...originsIn(after)].map(([path, origin]) => [origin, path]),
       ...(was === undefined || is === undefined || was === is ? [] : await changedFiles(objects.repository, was, is)),
-      ...[...after.files.keys(), ...after.clashes.keys()].map(path => [nameBeforeAside(path), path]),
     ]
-    const renamed: Renamed[] = []
     for (const [from, to] of pairs) {
       if (from === undefined || to === undefined || !missing.has(from)) continue
       const [own, there] = [await entryIn(objects, before, to), await entryIn(objects, after, to)]
@@ -981,6 +986,15 @@ export class BranchWork {
     for (const it of renamed) this.#files.reopen(it)
     if (this.#files.typed.size > 0) this.#writing.begin()
   }
+}
+
+/** The drafts that were put aside: in the place of each, there is a folder, a link or another thing afterwards. */
+function putAsideBetween(before: Drafts, after: Drafts): Renamed[] {
+  const has = ({ files, clashes }: Drafts, path: Path) => files.get(path) !== undefined || clashes.has(path)
+  return [...after.files.keys(), ...after.clashes.keys()].flatMap(to => {
+    const from = nameBeforeAside(to)
+    return from !== to && has(before, from) && !has(after, from) && !has(before, to) ? [{ from, to }] : []
+  })
 }
 
 /** The files with conflicts that the drafts did not have before. */

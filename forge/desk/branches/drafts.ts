@@ -14,7 +14,7 @@ import { FORGE_AUTHOR, type Renamed } from '../../operations.ts'
 import { isIn, pathAfter } from '../contract/paths.ts'
 import { readContent } from '../reading/file-content.ts'
 import type { Content } from '../reading/text.ts'
-import { readRenameLines, renameLines, withoutUnused } from './draft-renames.ts'
+import { originsIn, readRenameLines, renameLines, withoutUnused } from './draft-renames.ts'
 
 /** A draft's file; undefined if it is deleted. `bytes`: its content, until it is written. */
 export type DraftFile = { mode: string; oid: Oid; bytes?: Buffer } | undefined
@@ -55,6 +55,8 @@ export type Working = {
 
 /** Whether a conflicting draft still has open conflicts. */
 export const isOpen = ({ working }: Clashing): boolean => working === undefined || working.left > 0
+/** Whether a conflicting draft was resolved such that the file is as on the other side. */
+export const isByTheirs = (clash: Clashing): boolean => !isOpen(clash) && clash.working?.oid === clash.working?.theirs
 
 export type Drafts = {
   /** The commit that the drafts are on; undefined before a branch's first one. */
@@ -154,15 +156,25 @@ export function verifyNoClash(drafts: Drafts, paths: Iterable<Path>): void {
 export async function withSettled(objects: Objects, drafts: Drafts): Promise<Drafts> {
   const files = new Map(drafts.files)
   const clashes = new Map(drafts.clashes)
+  const origins = originsIn(drafts)
   for (const [path, clash] of drafts.clashes) {
     if (isOpen(clash) || !clash.working) continue
     const { oid, bytes } = clash.working
     const saved = await entryInTip(objects, drafts.tip, path)
     clashes.delete(path)
-    if (saved?.oid === oid && saved.mode === clash.mode) files.delete(path)
+    if (saved?.oid === oid && saved.mode === clash.mode) leaveAsSaved(files, path, origins.get(path))
     else files.set(path, { mode: clash.mode, oid, ...(bytes && { bytes }) })
   }
-  return clashes.size < drafts.clashes.size ? { ...drafts, files, clashes } : drafts
+  return clashes.size < drafts.clashes.size ? withoutUnused({ ...drafts, files, clashes }) : drafts
+}
+
+/**
+ * Removes a draft that is as it was saved from the files of drafts. If it was renamed, from `origin`, nothing is left of
+ * that file under the new name: it stays where it is.
+ */
+export function leaveAsSaved(files: Map<Path, DraftFile>, path: Path, origin: Path | undefined): void {
+  files.delete(path)
+  if (origin !== undefined) files.delete(origin)
 }
 
 // --- Several files ---

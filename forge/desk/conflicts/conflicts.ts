@@ -11,7 +11,13 @@ import {
   USUAL_MARK_LENGTH,
   withSide,
 } from '../../../core/git/conflict-marks.ts'
-import { isFileOrFolder, type MergeConflict, type MergedTree, type Stage } from '../../../core/git/merges.ts'
+import {
+  isFileOrFolder,
+  isPutAside,
+  type MergeConflict,
+  type MergedTree,
+  type Stage,
+} from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { writeBlob } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
@@ -34,7 +40,6 @@ const MAX_CONCURRENT_MERGES = 4
  * is from, and a number if that name is taken.
  */
 const ASIDE = /^(.*)~([0-9a-f]{40}|[0-9a-f]{64})(_\d+)?$/s
-const PUT_ASIDE = ['file/directory', 'distinct modes']
 
 /**
  * Whether git reported only that a file was in the way of a folder. Git may have resolved that itself: it is a conflict
@@ -88,7 +93,8 @@ function join(groups: Map<Path, Group>, members: readonly Group[]): void {
 }
 
 function withOriginal(group: Group): Group {
-  const aside = PUT_ASIDE.some(kind => group.git.has(kind)) && group.paths.find(path => /~[^/]*$/.test(path))
+  const aside =
+    [...group.git.keys()].some(kind => isPutAside({ kind })) && group.paths.find(path => /~[^/]*$/.test(path))
   const original = aside ? aside.replace(/~[^/]*$/, '') : undefined
   return { ...group, original }
 }
@@ -98,9 +104,7 @@ function withOriginal(group: Group): Group {
  * sides, as in a checkout, instead of commit ids.
  */
 export async function withPlainNames(objects: Objects, merge: MergedTree, theirs: string): Promise<MergedTree> {
-  const aside = [
-    ...new Set(merge.conflicts.filter(({ kind }) => PUT_ASIDE.includes(kind)).flatMap(({ paths }) => paths)),
-  ]
+  const aside = [...new Set(merge.conflicts.filter(isPutAside).flatMap(({ paths }) => paths))]
   const names = new Map<Path, Path>()
   const changes = new Map<Path, TreeChange>()
   for (const path of aside) {

@@ -10,7 +10,8 @@ import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import type { BranchFiles, BranchWork } from '../branches/branch-work.ts'
 import { textsOf, typedIn } from '../branches/clash-texts.ts'
-import { type Clashing, type DraftFile, draftFileOf, entryInTip, isOpen } from '../branches/drafts.ts'
+import { originsIn } from '../branches/draft-renames.ts'
+import { type Clashing, type DraftFile, draftFileOf, entryInTip, isOpen, leaveAsSaved } from '../branches/drafts.ts'
 import type { MergingKind } from '../branches/merging-commits.ts'
 import { entryBeside, isDraftBeside } from '../branches/other-versions.ts'
 import { SETTLE } from '../branches/undo.ts'
@@ -116,7 +117,8 @@ export async function takeDraftSide(work: BranchWork, path: Path, side: WholeSid
       const file = await fileOf(work, path, clash, side)
       const before = await entryInTip(objects, work.tip, path)
       const files = new Map(work.drafts.files)
-      if (before?.oid === file?.oid && before?.mode === file?.mode) files.delete(path)
+      const isSaved = before?.oid === file?.oid && before?.mode === file?.mode
+      if (isSaved) leaveAsSaved(files, path, originsIn(work.drafts).get(path))
       else files.set(path, file)
       const clashes = new Map(work.drafts.clashes)
       clashes.delete(path)

@@ -103,17 +103,26 @@ async function saveBegun(page: Page, { typed, message, branch, paths }: BegunSav
     try {
       await restoreDeleted(page, branch, paths)
       const fields = { branch, paths, ...(message ? { message } : {}) }
+      const drafts = draftsOf(page, branch).filter(path => paths === 'all' || paths.includes(path))
       const { commit } = await page.connection.ask('save', fields)
       // What is typed while the save runs is the message of the next one.
       if (message !== undefined) typed.used(message)
       if (commit) page.saved(branch, commit)
-      else page.spoken.value = 'Nothing to save'
+      else if (drafts.length === 0) page.spoken.value = 'Nothing to save'
+      else page.tell({ title: nothingLeft(drafts), topic: 'save', branch }, 'info')
       return commit !== undefined
     } catch (error) {
       // The save may have succeeded before the connection broke. Saving again is harmless: it makes no second commit.
       if (!(error instanceof Disconnected)) throw error
     }
   }
+}
+
+/** What is said of drafts that a save found to be as they were saved, as after a conflict whose rename is given up. */
+function nothingLeft([path = '', ...others]: readonly string[]): string {
+  return others.length === 0
+    ? `Nothing to save: ${readable(path)} is as in the last commit`
+    : 'Nothing to save: all files are as in the last commit'
 }
 
 /**

@@ -291,6 +291,37 @@ test('a file from outside in a folder that a draft has moved is not lost', async
   expect(await listed(desk)).toBe('a.txt\nb.txt\nsrc/one.ts\nsrc/three.ts\nsrc/two.ts')
 })
 
+test('a renamed file whose new name came from outside: the branch’s version, taken, takes the rename back', async () => {
+  for (const isWhole of [false, true]) {
+    await using desk = await makeDesk({ files: FILES, bare: true })
+    await move(desk, ['a.txt', 'c.txt'])
+    await (await edit(desk.work, 'main', 'c.txt')).type('mine\n')
+    await commit(desk.path, 'main', { 'c.txt': 'theirs\n' })
+    await desk.work.look()
+    expect((await conflictsIn(desk.work, 'main')).map(({ path }) => path)).toEqual(['c.txt'])
+    if (isWhole) await ask(desk.work, 'take side', { ...main, path: 'c.txt', side: 'theirs' })
+    else await ask(desk.work, 'take conflicts', { ...main, paths: ['c.txt'], side: 'theirs' })
+    expect(await ask(desk.work, 'save', { ...main, paths: 'all' })).toEqual({})
+    expect(await drafts(desk)).toEqual([])
+    expect(await listed(desk)).toBe('a.txt\nb.txt\nc.txt\nlib/one.ts\nlib/two.ts')
+    expect(await desk.git('show', 'main:c.txt')).toBe('theirs')
+  }
+})
+
+test('nothing is a draft where a conflict was resolved by the branch’s version, and another choice is one', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  await (await edit(desk.work, 'main', 'a.txt')).type('mine', 0, 'line 0'.length)
+  await commit(desk.path, 'main', { 'a.txt': LINES.replace('line 0', 'theirs') })
+  await desk.work.look()
+  expect(await drafts(desk)).toEqual(['a.txt'])
+  await ask(desk.work, 'take conflicts', { ...main, paths: ['a.txt'], side: 'theirs' })
+  expect(await drafts(desk)).toEqual([])
+  await ask(desk.work, 'undo', {})
+  expect(await drafts(desk)).toEqual(['a.txt'])
+  await ask(desk.work, 'take conflicts', { ...main, paths: ['a.txt'], side: 'ours' })
+  expect(await drafts(desk)).toEqual(['a.txt'])
+})
+
 test('a new file where a folder came from outside is kept beside it', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   await ask(desk.work, 'new file', { ...main, path: 'new' })

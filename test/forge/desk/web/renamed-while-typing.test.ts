@@ -39,7 +39,8 @@ describe.skipIf(!hasBrowser)('what is typed while', () => {
     let count = 0
     const type = async () => {
       const word = `w${count++} `
-      await page.keyboard.type(word)
+      // As fast as a person at most: the field of a search takes 400 characters.
+      await page.keyboard.type(word, { delay: 12 })
       typed += word
     }
     await type()
@@ -47,7 +48,7 @@ describe.skipIf(!hasBrowser)('what is typed while', () => {
     while ((await shown.count()) === 0) await type()
     await changed
     // The news of the desk's state comes later.
-    for (let more = 0; more < 40; more++) await type()
+    for (let more = 0; more < 30; more++) await type()
     return typed
   }
   const isTypedInto = async (field: Locator, change: () => Promise<unknown>, shown: Locator) => {
@@ -177,6 +178,16 @@ describe.skipIf(!hasBrowser)('what is typed while', () => {
     await opened()
     const typed = await typeDuring(
       () => desk.commit(BRANCH, { 'README.md': null, 'README.md/deep.txt': 'deep\n' }),
+      fileTab('README.md~draft'),
+    )
+    expect(await isFocused(editor())).toBe(true)
+    await desk.isText(BRANCH, 'README.md~draft', text => text === typed + README)
+  })
+
+  test('a commit from outside puts a link in the place of the file goes on in the draft, which is put aside', async () => {
+    await opened()
+    const typed = await typeDuring(
+      () => desk.commit(BRANCH, { 'README.md': { mode: '120000', content: 'AGENTS.md' } }),
       fileTab('README.md~draft'),
     )
     expect(await isFocused(editor())).toBe(true)
