@@ -1,7 +1,7 @@
 /** A conflict in a text: both sides, their base, and the buttons to choose. */
 import { Text } from '@codemirror/state'
 import { useSignal } from '@preact/signals'
-import { useEffect, useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { lineEndOf } from '../../contract/editable-text.ts'
 import { type Colours, coloursOf, type Piece, piecesOf } from '../ui/coloured.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -181,7 +181,18 @@ function withCursors(pieces: Piece[], columns: readonly number[]): (Piece | 'cur
   return ends.flatMap((end, at) => [...(at > 0 ? ['cursor' as const] : []), ...cut(ends[at - 1] ?? 0, end)])
 }
 
-const Cursor = () => <span class="side-cursor" />
+/** A cursor of the editor. A long side scrolls by itself, so that it is seen. */
+function Cursor() {
+  const cursor = useRef<HTMLSpanElement>(null)
+  // After the box is in the document, and after each key.
+  useEffect(() => {
+    const [at, side] = [cursor.current, cursor.current?.closest('pre')].map(it => it?.getBoundingClientRect())
+    if (!at || !side || at.height === 0) return
+    const by = Math.min(0, at.top - side.top) || Math.max(0, at.bottom - side.bottom)
+    if (by !== 0) cursor.current?.closest('pre')?.scrollBy(0, by)
+  })
+  return <span ref={cursor} class="side-cursor" />
+}
 
 function Side({ path, look, title, name, lineEnd, text, before, cursors = [] }: SideProps) {
   const lines = linesOf(text)

@@ -737,9 +737,15 @@ abstract class Block extends WidgetType {
    * to it does not scroll the text sideways.
    */
   override coordsAt(box: HTMLElement): Rect {
-    const { left } = box.getBoundingClientRect()
-    const { top, bottom } = (box.querySelector('.side-cursor') ?? box).getBoundingClientRect()
-    return { left, right: left, top, bottom }
+    const whole = box.getBoundingClientRect()
+    const [left, right] = [whole.left, whole.left]
+    const cursor = box.querySelector('.side-cursor')
+    const side = cursor?.closest('pre')?.getBoundingClientRect()
+    if (!cursor || !side) return { left, right, top: whole.top, bottom: whole.bottom }
+    // A long side scrolls by itself: a cursor outside of what it shows would scroll the text beyond its end.
+    const { top: at, height } = cursor.getBoundingClientRect()
+    const top = Math.max(side.top, Math.min(at, side.bottom - height))
+    return { left, right, top, bottom: top + height }
   }
 }
 

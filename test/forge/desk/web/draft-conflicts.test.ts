@@ -324,6 +324,30 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.close()
   })
 
+  test('are in view with the cursor where one is of a whole long file that is typed in at its end', async () => {
+    const lines = Array.from({ length: 98 }, (_, at) => `line ${at}`).join('\n')
+    await desk.commit('main', { 'long.txt': lines })
+    const page = await visit(browser.context, desk)
+    await openFile(page, 'main', 'long.txt')
+    await page.keyboard.press('Control+End')
+    const block = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    const cursor = block.locator('.side-cursor')
+    await page.keyboard.type('typed ')
+    const outside = desk.commit('main', { 'long.txt': 'new\n' })
+    while ((await cursor.count()) === 0) await page.keyboard.type('on ', { delay: 20 })
+    await outside
+    await page.keyboard.type('END')
+    const isSeen = () =>
+      cursor.evaluate(it => {
+        const { left, top, height } = it.getBoundingClientRect()
+        return it.closest('pre')?.contains(document.elementFromPoint(left, top + height / 2)) === true
+      })
+    await until(isSeen)
+    await block.getByRole('button', { name: 'Ours' }).click({ trial: true })
+    expect(await block.getByRole('region', { name: 'Ours' }).locator('pre').textContent()).toContain(' END')
+    await page.close()
+  })
+
   test('keep the indentation of the lines that are typed on in them', async () => {
     await desk.commit('main', { 'pool.go': 'func get() {\n\treturn\n}\n' })
     const page = await visit(browser.context, desk)
