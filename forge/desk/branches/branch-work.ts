@@ -20,6 +20,7 @@ import { type Operations, type Renamed, refsOf } from '../../operations.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Edit, File, Moved } from '../contract/branches.ts'
 import type { News } from '../contract/news.ts'
+import { nameBeforeAside } from '../contract/paths.ts'
 import type { Filters } from '../reading/filters.ts'
 import { branchOfWork, DRAFTS, draftsRef, MERGING, mergingRef } from '../refs.ts'
 import { BranchLock } from './branch-lock.ts'
@@ -27,7 +28,6 @@ import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
 import { textsOf, typedIn } from './clash-texts.ts'
 import type { Taken } from './documents.ts'
-import { nameBeforeAside } from './draft-merge-names.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import { originsIn } from './draft-renames.ts'
 import {
@@ -988,13 +988,16 @@ export class BranchWork {
   }
 }
 
-/** The drafts that were put aside: in the place of each, there is a folder, a link or another thing afterwards. */
+/** The drafts that were put aside, since there is a folder or another thing in their places, and those that are back. */
 function putAsideBetween(before: Drafts, after: Drafts): Renamed[] {
   const has = ({ files, clashes }: Drafts, path: Path) => files.get(path) !== undefined || clashes.has(path)
-  return [...after.files.keys(), ...after.clashes.keys()].flatMap(to => {
-    const from = nameBeforeAside(to)
-    return from !== to && has(before, from) && !has(after, from) && !has(before, to) ? [{ from, to }] : []
-  })
+  const isMoved = (from: Path, to: Path) =>
+    from !== to && has(before, from) && !has(before, to) && !has(after, from) && has(after, to)
+  const pathsIn = ({ files, clashes }: Drafts) => [...files.keys(), ...clashes.keys()]
+  return [
+    ...pathsIn(after).map(to => ({ from: nameBeforeAside(to), to })),
+    ...pathsIn(before).map(from => ({ from, to: nameBeforeAside(from) })),
+  ].filter(({ from, to }) => isMoved(from, to))
 }
 
 /** The files with conflicts that the drafts did not have before. */

@@ -5,7 +5,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { isFolder } from '../../../core/git/trees.ts'
 import type { Renamed } from '../../operations.ts'
-import { isIn, pathAfter } from '../contract/paths.ts'
+import { isIn, nameBeforeAside, pathAfter } from '../contract/paths.ts'
 import { originsIn } from './draft-renames.ts'
 import { type Drafts, entryInTip, writeDraftTree } from './drafts.ts'
 import type { Merging } from './merged-line-ends.ts'
@@ -67,9 +67,6 @@ const ASIDE = /~(?:[0-9a-f]{40}|[0-9a-f]{64})(_\d+)?$/
 /** The name of a draft that is in the way of a folder: that which git gives it, with a word instead of an id. */
 export const plainName = (path: Path): Path => path.replace(ASIDE, '~draft$1')
 
-/** The path that a draft had before it was put aside, with its folder or alone. */
-export const nameBeforeAside = (path: Path): Path => path.replace(/~draft(?:_\d+)?(?=\/|$)/, '')
-
 /**
  * The files of theirs that git has moved aside in a merge, since our drafts have a folder of that name, with the names
  * that it gave them. `conflicts`: those of the merge.
@@ -109,6 +106,31 @@ export async function withFoldersAside(objects: Objects, theirs: Drafts, drafts:
   const all = <Value>(map: ReadonlyMap<Path, Value>) => new Map([...map].map(([path, it]) => [moved(path), it]))
   const renames = drafts.renames.map(({ from, to }) => ({ from, to: moved(to) }))
   return { ...drafts, files: all(drafts.files), clashes: all(drafts.clashes), renames }
+}
+
+/**
+ * A merge whose start and our drafts have those under their own names again that were put aside, where what was in
+ * their places is gone from the other side, as by the undo of what brought it.
+ */
+export async function withNamesBack(objects: Objects, { start, ours, theirs }: Merging): Promise<Merging> {
+  const back = new Map<Path, Path>()
+  for (const aside of [...ours.files.keys(), ...ours.clashes.keys()]) {
+    const path = nameBeforeAside(aside)
+    if (path === aside || !(await isTaken(objects, start, path)) || (await isTaken(objects, theirs, path))) continue
+    if (ours.clashes.has(aside) || !(await entryBeside(objects, theirs, path))) back.set(aside, path)
+  }
+  if (back.size === 0) return { start, ours, theirs }
+  const named = <Value>(all: ReadonlyMap<Path, Value>) => new Map([...all].map(([at, it]) => [back.get(at) ?? at, it]))
+  const renamed = (drafts: Drafts) => ({ ...drafts, files: named(drafts.files), clashes: named(drafts.clashes) })
+  return { start: renamed(start), ours: renamed(ours), theirs }
+}
+
+/** Whether there is something else in the place of a file: a folder or a link, or a file instead of its folder. */
+async function isTaken(objects: Objects, drafts: Drafts, path: Path): Promise<boolean> {
+  const there = await entryBeside(objects, drafts, path)
+  if (there && there.mode !== '100644' && there.mode !== '100755') return true
+  for (const folder of foldersAbove(path)) if (isFile(await entryBeside(objects, drafts, folder))) return true
+  return false
 }
 
 const isFile = (entry: Entry): boolean => entry !== undefined && !isFolder(entry)

@@ -24,7 +24,14 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { addClash, mergeClashes, withTypingInClashes } from './clash-merges.ts'
 import { withMarks, withoutSettled } from './clash-updates.ts'
-import { filesMovedAside, plainName, withFoldersAside, withNewNames, withOurNames } from './draft-merge-names.ts'
+import {
+  filesMovedAside,
+  plainName,
+  withFoldersAside,
+  withNamesBack,
+  withNewNames,
+  withOurNames,
+} from './draft-merge-names.ts'
 import { withoutUnused } from './draft-renames.ts'
 import {
   type Clashing,
@@ -45,7 +52,7 @@ import { entryBeside } from './other-versions.ts'
  */
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
   const sameEnds = await withSameLineEnds(objects, { start, ours, theirs })
-  const renamed = await withNewNames(objects, sameEnds)
+  const renamed = await withNewNames(objects, await withNamesBack(objects, sameEnds))
   const typed = await withTypingInClashes(objects, renamed)
   const merging = await withoutOvertakenDeletions(objects, typed)
   const clashes = await mergeClashes(objects, merging.start.clashes, merging.ours.clashes, merging.theirs.clashes)

@@ -7,6 +7,9 @@ export const isIn = (path: string, folder: string): boolean => path === folder |
 export const pathAfter = ({ from, to }: { from: string; to: string }, path: string): string =>
   isIn(path, from) ? to + path.slice(from.length) : path
 
+/** The path of a draft before it was put aside, alone or with its folder, since the branch has another thing there. */
+export const nameBeforeAside = (path: string): string => path.replace(/~draft(?:_\d+)?(?=\/|$)/, '')
+
 /** The highest number that the name of a copy gets. Above it, ` copy` is added once more. */
 const MAX_COPY_NUMBER = 2 ** 30
 

@@ -6,6 +6,7 @@ import { useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Moved } from '../../contract/branches.ts'
+import { nameBeforeAside } from '../../contract/paths.ts'
 import { turnNotice } from '../chat/turn-state.tsx'
 import { resolveDrafts } from '../merging/merging-actions.ts'
 import { RESTORE, restoreBranch, showWhatCameIn } from '../page/actions.ts'
@@ -14,7 +15,7 @@ import { draftsElsewhere } from '../page/saving.ts'
 import { type Notice, type NoticeAction, type Page, type Tab, usePage } from '../page/state.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
-import { baseName, named, shortId, visible, withoutTricks } from '../ui/names.ts'
+import { baseName, named, readable, shortId, visible, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { UnfoldButton, useUnfolding } from '../ui/unfolding.tsx'
 import { Button, IconButton } from '../ui/words.tsx'
@@ -396,7 +397,17 @@ function whatOfDrafts(page: Page, branch: string, conflicts: string[]): string {
     const until = isAtWork(page, branch) ? 'its turn is over' : 'you keep them'
     return `Files are shown as the AI has them. Its changes are merged onto the new commit when ${until}.`
   }
-  return draftsOf(page, branch).length > 0 ? 'Your drafts merge cleanly with it.' : 'There are no drafts.'
+  if (draftsOf(page, branch).length === 0) return 'There are no drafts.'
+  return `Your drafts merge cleanly with it.${whatIsAside(page, branch)}`
+}
+
+/** Which drafts have another name since the branch has something else in their places. */
+function whatIsAside(page: Page, branch: string): string {
+  const aside = draftsOf(page, branch).filter(path => nameBeforeAside(path) !== path)
+  const [first, ...more] = aside
+  if (first === undefined) return ''
+  const others = more.length > 0 ? `, and so ${more.length === 1 ? 'is 1 more' : `are ${more.length} more`}` : ''
+  return ` ${readable(first)} is your draft of ${readable(nameBeforeAside(first))}, where the branch has something else${others}.`
 }
 
 function whatMoved({ commits, by, gone = 0, from, to }: Moved): string {
@@ -417,5 +428,6 @@ function whatConflicts(page: Page, branch: string, paths: string[]): string {
   if (showsTurn(page, branch))
     return `${first.join(', ')}${more} ${are} in conflict: keep or discard what the AI did, then resolve ${them}.${rest}`
   const end = page.branch(branch)?.merging ? 'finish' : 'save'
-  return `${first.join(', ')}${more} ${are} in conflict: resolve ${them}, then ${end}. Nothing is overwritten until then.${rest}`
+  const aside = whatIsAside(page, branch)
+  return `${first.join(', ')}${more} ${are} in conflict: resolve ${them}, then ${end}. Nothing is overwritten until then.${rest}${aside}`
 }

@@ -435,8 +435,10 @@ function NoFile({ tab, path }: { tab: Tab; path: string }) {
   )
 }
 
-/** Whether our side of a waiting merge has no such file. */
+/** Whether the branch has no such file before what waits is finished. */
 function isNotOurs(page: Page, tab: Tab, path: string): boolean {
+  // Ours of a rebase is the other branch: this one has the file by its commit.
+  if (tab.merging.latest.value?.kind === 'rebase') return false
   const sides = tab.merging.files.value.get(mergingFile(page, tab, path)?.path ?? path)
   return sides?.ours.is === 'nothing'
 }

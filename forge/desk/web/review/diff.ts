@@ -297,9 +297,12 @@ function scopeOf(after: Text, folded: DiffLine[]): string {
     ({ after: number }) => number !== undefined && /^[\p{L}_$#]/u.test(textAt(after, number)),
   )
   if (line?.after === undefined) return ''
-  return textAt(after, line.after)
-    .replace(/\s*[{(:]?\s*$/, '')
-    .slice(0, 100)
+  return (
+    textAt(after, line.after)
+      // The colon of `:heart:` belongs to the line.
+      .replace(/\s*(?:[{(]|(?<!\s:\w+):)?\s*$/, '')
+      .slice(0, 100)
+  )
 }
 
 /** A line of a text; '' where it has no such line. */

@@ -271,7 +271,8 @@ export const isColourable = (text: Text): boolean =>
 /** The language of a file by its name; with its text, also that of a script whose name does not tell it. */
 export function languageOf(path: string, text?: Text): LanguageName {
   const name = baseName(path).toLowerCase()
-  const ending = name.slice(name.lastIndexOf('.') + 1)
+  // A name without a dot has none: the file `py` is not Python.
+  const [, ending = ''] = /\.([^.]*)$/.exec(name) ?? []
   const byName = own(BY_NAME, name) ?? own(BY_ENDING, ending)
   return byName ?? (text ? byProgram(text.line(1).text) : undefined) ?? 'Plain text'
 }

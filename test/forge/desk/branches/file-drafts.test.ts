@@ -291,6 +291,29 @@ test('a file from outside in a folder that a draft has moved is not lost', async
   expect(await listed(desk)).toBe('a.txt\nb.txt\nsrc/one.ts\nsrc/three.ts\nsrc/two.ts')
 })
 
+test('drafts that a merge has put aside have their names again after its undo, without a conflict', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  const base = await desk.git('rev-parse', 'main')
+  const folders = { 'a.txt': null, 'a.txt/deep': 'x\n', 'lib/one.ts': null, 'lib/two.ts': null, lib: 'a file\n' }
+  const other = await commit(desk.path, 'other', folders, { parents: [base] })
+  await (await edit(desk.work, 'main', 'a.txt')).type('typed a\n')
+  await (await edit(desk.work, 'main', 'lib/one.ts')).type('typed one\n')
+  await ask(desk.work, 'new file', { ...main, path: 'lib/new.ts' })
+  await (await edit(desk.work, 'main', 'lib/new.ts')).type('mine\n')
+  const source = { branch: 'other', commit: other, words: 'other' }
+  await ask(desk.work, 'do', { step: { step: 'merge', source, onto: 'main' } })
+  expect(await drafts(desk)).toEqual(['a.txt~draft', 'lib~draft/new.ts', 'lib~draft/one.ts'])
+  await ask(desk.work, 'undo', {})
+  expect(await drafts(desk)).toEqual(['a.txt', 'lib/new.ts', 'lib/one.ts'])
+  expect((await desk.work.branches.work('main')).conflictPaths).toEqual([])
+  expect(await textOf(desk.work, 'main', 'a.txt')).toEndWith('typed a\n')
+  expect(await textOf(desk.work, 'main', 'lib/one.ts')).toEndWith('typed one\n')
+  const names = { from: 'a.txt~draft', to: 'a.txt' }
+  expect(desk.news).toContainEqual({ say: 'renamed file', branch: 'main', ...names })
+  await saveIn(desk.work, 'main')
+  expect(await listed(desk)).toBe('a.txt\nb.txt\nlib/new.ts\nlib/one.ts\nlib/two.ts')
+})
+
 test('a renamed file whose new name came from outside: the branch’s version, taken, takes the rename back', async () => {
   for (const isWhole of [false, true]) {
     await using desk = await makeDesk({ files: FILES, bare: true })

@@ -85,6 +85,11 @@ test('a lock file has the language that its program writes, and is plain text wh
   expect(languages(['mix.lock', 'rebar.lock', 'yarn.lock', 'Gemfile.lock', 'some.lock'])).toEqual(['Plain text'])
 })
 
+test('a file without an ending does not have the language of an ending that it is named as', () => {
+  expect(['f', 'py', 'in.py/h'].map(name => languageOf(name))).toEqual(['Plain text', 'Plain text', 'Plain text'])
+  expect(['.py', 'a.b.py'].map(name => languageOf(name))).toEqual(['Python', 'Python'])
+})
+
 test('a script without an ending has the language of the program in its first line', async () => {
   const nameOf = async (path: string, first: string) =>
     (await loadLanguage(path, Text.of([first, 'x'])))?.language.name ?? 'none'

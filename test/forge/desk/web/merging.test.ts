@@ -2049,6 +2049,23 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByText('upstream-2.14 does not have the file, and does not get it when you finish.').waitFor()
   })
 
+  test('says of a file that the other branch of a rebase has deleted that this one loses it', async () => {
+    const rebasing = templateOf(async path => {
+      const base = await commit(path, 'main', { 'notes.txt': 'a\n', 'b.txt': 'b\n' }, { message: 'Begin main' })
+      const onto = await commit(path, 'main', { 'notes.txt': null }, { message: 'Delete the notes' })
+      await commit(path, BRANCH, { 'notes.txt': 'more\n' }, { message: 'Add notes', parents: [base] })
+      await using at = await openTestDesk(path)
+      await using window = await at.window()
+      const source = { branch: 'main', commit: onto, words: 'main' }
+      await window.ask({ ask: 'do', step: { step: 'rebase', branch: BRANCH, onto: source } })
+    })
+    await open(rebasing)
+    await row('notes.txt').click()
+    await page.getByRole('region', { name: 'Conflict', exact: true }).getByRole('button', { name: 'Ours' }).click()
+    await page.getByRole('heading', { name: 'notes.txt is deleted' }).waitFor()
+    await page.getByText('The file leaves the branch when you finish.').waitFor()
+  })
+
   test('names the sides of a draft that does not fit what is resolved in it', async () => {
     await openDesk()
     await settled(desk, POSTGRES, 'resolved\n')

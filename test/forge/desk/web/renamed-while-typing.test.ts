@@ -190,6 +190,8 @@ describe.skipIf(!hasBrowser)('what is typed while', () => {
       () => desk.commit(BRANCH, { 'README.md': { mode: '120000', content: 'AGENTS.md' } }),
       fileTab('README.md~draft'),
     )
+    const words = 'README.md~draft is your draft of README.md, where the branch has something else.'
+    await page.getByText(words).waitFor()
     expect(await isFocused(editor())).toBe(true)
     await desk.isText(BRANCH, 'README.md~draft', text => text === typed + README)
   })
