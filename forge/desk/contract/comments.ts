@@ -42,10 +42,13 @@ export type Comment = v.InferOutput<typeof Comment>
 /** The id of the conversation that a comment is in. */
 export const conversationOf = ({ id, answers }: Pick<Comment, 'id' | 'answers'>): string => answers ?? id
 
+/** Whether a line of a text is that which was commented on, by its stored text. Numbers count from 1. */
+export const isLine = (lines: readonly string[], number: number, text: string): boolean =>
+  lines[number - 1]?.slice(0, MAX_LINE_CHARS) === text.slice(0, MAX_LINE_CHARS)
+
 /** The number of a commented line in a text: of the nearest line that is the same; undefined if there is none. */
 export function nearestLine(lines: readonly string[], line: number, text: string): number | undefined {
-  const wanted = text.slice(0, MAX_LINE_CHARS)
-  const isSame = (number: number) => lines[number - 1]?.slice(0, MAX_LINE_CHARS) === wanted
+  const isSame = (number: number) => isLine(lines, number, text)
   const furthest = Math.max(line, lines.length)
   for (let away = 0; away <= furthest; away++) {
     if (isSame(line - away)) return line - away

@@ -10,8 +10,9 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { RefName } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import type { Vfs } from '../../vfs.ts'
-import { Comment, type commentQuestions, nearestLine } from '../contract/comments.ts'
+import { Comment, type commentQuestions, isLine, nearestLine } from '../contract/comments.ts'
 import type { Fields } from '../contract/contract.ts'
+import { differingLines, placeAfter } from '../contract/line-diff.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { At } from '../contract/values.ts'
 import type { Window } from '../server/window.ts'
@@ -31,10 +32,11 @@ const Stored = v.object({
 })
 type Stored = v.InferOutput<typeof Stored>
 
-/** A comment, and the commit whose note has it. */
+/** A comment, and the commit whose note has it. `path`: that of its file now. */
 interface OnCommit {
   commit: Oid
   stored: Stored
+  path: Path
 }
 
 /** What comments need of the work on branches. */
@@ -73,7 +75,9 @@ export class Comments {
   /** Lists the comments on a branch. They are found by its name, so that they stay when its commits are rewritten. */
   async #list(at: At): Promise<Comment[]> {
     const notes = await readNotes(this.room.objects, COMMENTS_REF)
-    const all = [...notes].flatMap(([commit, text]) => storedIn(text).map(stored => ({ commit, stored })))
+    const all = [...notes].flatMap(([commit, text]) =>
+      storedIn(text).map((stored): OnCommit => ({ commit, stored, path: stored.path })),
+    )
     const branches = new Set(all.flatMap(({ stored }) => stored.branch ?? []))
     const names = await Promise.all([...branches].map(async name => [name, await this.room.nameNow(name)] as const))
     const nameNow = new Map(names)
@@ -84,14 +88,36 @@ export class Comments {
     const followed = at.kind === 'branch' ? await this.#followFiles(at.branch, here) : here
     const texts = await this.#linesOf(
       at,
-      followed.map(({ stored }) => stored.path),
+      followed.map(({ path }) => path),
     )
-    return followed
-      .map(({ commit, stored: { branch: _, line, ...rest } }): Comment => {
-        const now = rest.side === 'before' ? line : nearestLine(texts.get(rest.path) ?? [], line, rest.text)
-        return { ...rest, commit, madeAt: line, ...(now !== undefined && { line: now }) }
-      })
-      .sort((one, other) => one.time - other.time)
+    const movesIn = this.#movesTo(texts)
+    const comments = followed.map(async (it): Promise<Comment> => {
+      const { branch: _, line, ...rest } = it.stored
+      const lineNow = async () => nearestLine(texts.get(it.path) ?? [], (await movesIn(it))(line, rest.text), rest.text)
+      const now = rest.side === 'before' ? line : await lineNow()
+      return { ...rest, path: it.path, commit: it.commit, madeAt: line, ...(now !== undefined && { line: now }) }
+    })
+    return (await Promise.all(comments)).sort((one, other) => one.time - other.time)
+  }
+
+  /**
+   * Makes a function that gives, for the file of a comment, where its lines have moved since: a brace or an empty line
+   * is not found by its text. A line whose text is not that of the commit, as of a draft, has not moved.
+   */
+  #movesTo(texts: ReadonlyMap<Path, readonly string[]>) {
+    const known = new Map<string, Promise<(line: number, text: string) => number>>()
+    const read = async ({ commit, stored, path }: OnCommit) => {
+      const before = (await this.#linesOf({ kind: 'commit', commit }, [stored.path])).get(stored.path) ?? []
+      const hunks = differingLines(before, texts.get(path) ?? [])
+      return (line: number, text: string) =>
+        isLine(before, line, text) ? placeAfter({ from: line - 1, to: line }, hunks).from + 1 : line
+    }
+    return (comment: OnCommit) => {
+      const key = `${comment.commit} ${comment.stored.path}\0${comment.path}`
+      const moves = known.get(key) ?? read(comment)
+      known.set(key, moves)
+      return moves
+    }
   }
 
   /** Comments on a branch with the paths that their files have now. */
@@ -101,7 +127,7 @@ export class Comments {
       const paths = [...new Set(made.map(({ stored }) => stored.path))]
       const now = await this.room.pathsNow(branch, { since, paths })
       const pathNow = (path: Path) => now[paths.indexOf(path)] ?? path
-      followed.push(...made.map(it => ({ ...it, stored: { ...it.stored, path: pathNow(it.stored.path) } })))
+      followed.push(...made.map(it => ({ ...it, path: pathNow(it.stored.path) })))
     }
     return followed
   }

@@ -240,7 +240,10 @@ export class ReviewState extends ServerValue<Change[]> {
       const { line, ...rest } = comment
       const oid = blobOf(changes, comment)
       const lines = oid === undefined ? undefined : await linesOf(oid)
-      const shownAt = lines ? nearestLine(lines, line ?? comment.madeAt, comment.text) : line
+      // The commit of the comment has it where it was made.
+      const isOfCommit = this.kind.peek() === 'commit' && this.commit.peek() === comment.commit
+      const expected = (isOfCommit ? undefined : line) ?? comment.madeAt
+      const shownAt = lines ? nearestLine(lines, expected, comment.text) : line
       // The server knows the lines of the branch, and not those that the branch is compared with.
       const known = comment.side === 'after' ? line : shownAt
       return { ...rest, ...(known !== undefined && { line: known }), shownAt }

@@ -684,6 +684,34 @@ describe.skipIf(!hasBrowser)('a review', () => {
     }
   })
 
+  test('a comment on a brace follows its line, and not another brace that is nearer afterwards', async () => {
+    const block = (name: string) => [`if ${name} {`, '  go', '', '', '}']
+    const lines = [...block('one'), ...block('two'), ...block('three')]
+    await desk.commit('topic', { 'm.txt': text(lines) }, { message: 'Three blocks' })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('m.txt').getByRole('button', { name: 'Comment on line 10', exact: true }).click()
+    await page.getByRole('textbox', { name: 'Comment on line 10' }).fill('The end of two')
+    await page.keyboard.press('Control+Enter')
+    await comment('The end of two').waitFor()
+    /** The number of the line that the comment stands below. */
+    const lineAbove = () =>
+      comment('The end of two').evaluate(it => {
+        const rows = [
+          ...document.querySelectorAll('article.diff[data-path="m.txt"] button[aria-label^="Comment on line"]'),
+        ]
+        const above = rows.filter(row => row.compareDocumentPosition(it) & Node.DOCUMENT_POSITION_FOLLOWING)
+        return above.at(-1)?.getAttribute('aria-label')
+      })
+    await until(async () => (await lineAbove()) === 'Comment on line 10')
+    await desk.commit('topic', { 'm.txt': text(['1', '2', '3', '4', '5', ...lines]) }, { message: 'Five lines above' })
+    await until(async () => (await lineAbove()) === 'Comment on line 15')
+    // In the commit that it was made at, too.
+    await page.getByRole('tab', { name: 'By commit' }).click()
+    await page.getByRole('button', { name: 'Three blocks' }).click()
+    await until(async () => (await lineAbove()) === 'Comment on line 10')
+  })
+
   test('stays at the line that is read when a commit renames its file', async () => {
     const lines = Array.from({ length: 120 }, (_, at) => `added ${at + 1}`)
     await desk.commit('topic', { 'b.txt': text(lines), 'm.txt': text(lines), 'x.txt': text(lines) })
