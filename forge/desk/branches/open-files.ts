@@ -108,8 +108,13 @@ export class OpenFiles {
 
   /** Applies edits to an open file. In a file with a conflict, they belong to its draft. */
   edit(path: Path, version: number, edits: readonly Edit[]): Taken {
-    const { document, deleted } = this.#files.get(path) ?? {}
-    if (!document) throw new Failure(`${visiblePath(path)} is not open, or can't be edited: open it again.`)
+    const open = this.#files.get(path)
+    if (!open) throw new Failure(`${visiblePath(path)} is not open: open it again.`)
+    const { document, deleted } = open
+    if (!document)
+      throw new Failure(
+        `${visiblePath(path)} is no text any more that can be edited. Load this page again: what you typed last is then a draft.`,
+      )
     const taken = document.take(version, edits)
     if (!taken.accepted || taken.edits.length === 0) return taken
     this.#typed.add(path)

@@ -339,6 +339,25 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await other.close()
   })
 
+  test('what is on its way when a commit makes its file binary is a draft after the page is loaded again, as it says', async () => {
+    await row('README.md').dblclick()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
+    const arrive = desk.proxy.hold('edit')
+    await page.keyboard.type('typed ')
+    await until(() => desk.proxy.count('edit') > 0)
+    await desk.commit('main', { 'README.md': 'binary\0' })
+    await page.getByText('README.md is no text any more.').first().waitFor()
+    arrive()
+    const words =
+      'README.md is no text any more that can be edited. Load this page again: what you typed last is then a draft.'
+    await page.getByText(words).first().waitFor()
+    await page.reload()
+    await until(async () =>
+      (await desk.git('show', 'refs/forge/drafts/main^2:draft/README.md').catch(() => '')).includes('typed'),
+    )
+  })
+
   test('the undo of a discard opens the tabs in their places, and does not move the user from another one', async () => {
     const shown = async () => (await files().getByRole('tab').allTextContents()).join()
     const newFile = async (name: string) => {
