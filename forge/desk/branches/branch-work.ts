@@ -231,7 +231,7 @@ function listed(drafts: Drafts): Listed {
   const all = new Set([...drafts.files.keys(), ...drafts.clashes.keys()])
   const origins = originsIn(drafts)
   const hidden = new Set(origins.values())
-  // Nothing is left of a draft that was resolved by the branch's version. It stays until then, as its choice can change.
+  // Nothing is left of a draft that was resolved by the branch's version; until a save, the choice can be changed.
   for (const [path, clash] of drafts.clashes)
     if (isByTheirs(clash) && !drafts.files.has(path) && !origins.has(path)) hidden.add(path)
   return { paths: [...all].filter(path => !hidden.has(path)).sort(), all }
@@ -988,7 +988,7 @@ export class BranchWork {
   }
 }
 
-/** The drafts that were put aside, since there is a folder or another thing in their places, and those that are back. */
+/** The drafts that were put aside, since there is something else in their places, and those that are back. */
 function putAsideBetween(before: Drafts, after: Drafts): Renamed[] {
   const has = ({ files, clashes }: Drafts, path: Path) => files.get(path) !== undefined || clashes.has(path)
   const isMoved = (from: Path, to: Path) =>

@@ -169,8 +169,8 @@ export async function withSettled(objects: Objects, drafts: Drafts): Promise<Dra
 }
 
 /**
- * Removes a draft that is as it was saved from the files of drafts. If it was renamed, from `origin`, nothing is left of
- * that file under the new name: it stays where it is.
+ * Removes a draft that is as it was saved from the files of drafts. If it was renamed, from `origin`, nothing is left
+ * of that file under the new name: it stays where it is.
  */
 export function leaveAsSaved(files: Map<Path, DraftFile>, path: Path, origin: Path | undefined): void {
   files.delete(path)
