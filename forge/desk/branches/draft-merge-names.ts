@@ -3,11 +3,11 @@ import { renamedFiles } from '../../../core/git/diffs.ts'
 import { isFileOrFolder, type MergeConflict } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
-import { isFolder } from '../../../core/git/trees.ts'
+import { entriesAt, isFolder } from '../../../core/git/trees.ts'
 import type { Renamed } from '../../operations.ts'
 import { isIn, nameBeforeAside, pathAfter } from '../contract/paths.ts'
 import { originsIn } from './draft-renames.ts'
-import { type Drafts, entryInTip, writeDraftTree } from './drafts.ts'
+import { type Drafts, entryInTip, entryOf, writeDraftTree } from './drafts.ts'
 import type { Merging } from './merged-line-ends.ts'
 import { entryBeside } from './other-versions.ts'
 
@@ -93,13 +93,13 @@ export async function filesMovedAside(
 export async function withFoldersAside(objects: Objects, theirs: Drafts, drafts: Drafts): Promise<Drafts> {
   const paths = [...drafts.clashes.keys(), ...[...drafts.files].flatMap(([path, file]) => (file ? [path] : []))]
   const folders = [...new Set(paths.flatMap(foldersAbove))].sort()
+  const saved = theirs.tip === undefined ? [] : await entriesAt(objects, theirs.tip, folders)
   const moves: Renamed[] = []
-  for (const from of folders) {
+  for (const [at, from] of folders.entries()) {
     const isDeleted = drafts.files.has(from) && !drafts.files.get(from)
-    if (isDeleted || moves.some(it => isIn(from, it.from))) continue
-    if (!isFile(await entryBeside(objects, theirs, from))) continue
-    const to = await freeName(objects, theirs, `${from}~draft`)
-    moves.push({ from, to })
+    const there = theirs.files.has(from) ? entryOf(theirs.files.get(from)) : saved[at]
+    if (isDeleted || !isFile(there) || moves.some(it => isIn(from, it.from))) continue
+    moves.push({ from, to: await freeName(objects, theirs, paths, `${from}~draft`) })
   }
   if (moves.length === 0) return drafts
   const moved = (path: Path) => moves.reduce((at, move) => (at === move.from ? at : pathAfter(move, at)), path)
@@ -116,7 +116,9 @@ export async function withNamesBack(objects: Objects, { start, ours, theirs }: M
   const back = new Map<Path, Path>()
   for (const aside of [...ours.files.keys(), ...ours.clashes.keys()]) {
     const path = nameBeforeAside(aside)
-    if (path === aside || !(await isTaken(objects, start, path)) || (await isTaken(objects, theirs, path))) continue
+    const isDraft = ours.files.has(path) || ours.clashes.has(path) || [...back.values()].includes(path)
+    if (path === aside || isDraft) continue
+    if (!(await isTaken(objects, start, path)) || (await isTaken(objects, theirs, path))) continue
     if (ours.clashes.has(aside) || !(await entryBeside(objects, theirs, path))) back.set(aside, path)
   }
   if (back.size === 0) return { start, ours, theirs }
@@ -138,9 +140,10 @@ const isFile = (entry: Entry): boolean => entry !== undefined && !isFolder(entry
 /** The folders that a file is in. */
 const foldersAbove = (path: Path): Path[] => [...path.matchAll(/\//g)].map(({ index }) => path.slice(0, index))
 
-async function freeName(objects: Objects, drafts: Drafts, name: Path): Promise<Path> {
+/** A name that neither a file or folder of theirs has, nor a folder of drafts with these paths. */
+async function freeName(objects: Objects, theirs: Drafts, drafts: readonly Path[], name: Path): Promise<Path> {
   for (let number = 0; ; number++) {
     const at = number === 0 ? name : `${name}_${number - 1}`
-    if (!(await entryBeside(objects, drafts, at))) return at
+    if (!drafts.some(path => isIn(path, at)) && !(await entryBeside(objects, theirs, at))) return at
   }
 }
