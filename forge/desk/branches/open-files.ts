@@ -113,7 +113,7 @@ export class OpenFiles {
     const { document, deleted } = open
     if (!document)
       throw new Failure(
-        `${visiblePath(path)} is no text any more that can be edited. Load this page again: what you typed last is then a draft.`,
+        `${visiblePath(path)} can't be edited as it is now. Load this page again: what you typed in it last is then a draft.`,
       )
     const taken = document.take(version, edits)
     if (!taken.accepted || taken.edits.length === 0) return taken

@@ -343,8 +343,10 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
         return it.closest('pre')?.contains(document.elementFromPoint(left, top + height / 2)) === true
       })
     await until(isSeen)
-    await block.getByRole('button', { name: 'Ours' }).click({ trial: true })
     expect(await block.getByRole('region', { name: 'Ours' }).locator('pre').textContent()).toContain(' END')
+    await block.getByRole('button', { name: 'Ours' }).click()
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('main', 'long.txt')).includes(' END'))
     await page.close()
   })
 

@@ -350,7 +350,7 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await page.getByText('README.md is no text any more.').first().waitFor()
     arrive()
     const words =
-      'README.md is no text any more that can be edited. Load this page again: what you typed last is then a draft.'
+      "README.md can't be edited as it is now. Load this page again: what you typed in it last is then a draft."
     await page.getByText(words).first().waitFor()
     await page.reload()
     await until(async () =>
