@@ -13,11 +13,13 @@ import { withoutUnused } from './draft-renames.ts'
 import {
   type DraftFile,
   type Drafts,
+  draftsBelow,
   entryInTip,
   filesBetween,
   noDrafts,
   readDrafts,
   renamedFiles,
+  whyClashing,
   withSettled,
 } from './drafts.ts'
 import { type MergingTarget, mergingAgain } from './merging-undo.ts'
@@ -125,11 +127,18 @@ async function renamedAgain(
   for (const it of renamed) {
     if (isCommitted) drafts = { ...drafts, files: renamedFiles(drafts, it) }
     else {
+      verifySettled(drafts, it.from)
       await verifyMovable(objects, drafts, it, name)
       drafts = await withMoved(objects, drafts, it)
     }
   }
   return drafts
+}
+
+function verifySettled(drafts: Drafts, folder: Path): void {
+  const open = [...draftsBelow(drafts, folder)].find(path => whyClashing(drafts, path) !== undefined)
+  if (open === undefined) return
+  throw new Failure(`${visiblePath(open)} is in conflict with the branch: nothing was undone. Resolve it first.`)
 }
 
 /**

@@ -249,6 +249,16 @@ test('an edit from outside of the same lines of a renamed file is a conflict und
   expect(await desk.git('show', 'main:c.txt')).toBe(both.tip.trim())
 })
 
+test('the undo of a rename whose file is in conflict is refused, and says that nothing was undone', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  await move(desk, ['lib', 'src'])
+  await (await edit(desk.work, 'main', 'src/one.ts')).type('mine', 0, 1)
+  await commit(desk.path, 'main', { 'lib/one.ts': 'theirs\n' })
+  await desk.work.look()
+  const why = 'src/one.ts is in conflict with the branch: nothing was undone. Resolve it first.'
+  expect(await refusedBy(ask(desk.work, 'undo', {}))).toThrow(why)
+})
+
 test('an edit from outside of a file that a draft deletes is a conflict, and either side can be taken', async () => {
   for (const side of ['ours', 'theirs'] as const) {
     await using desk = await makeDesk({ files: FILES, bare: true })
