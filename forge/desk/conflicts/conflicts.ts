@@ -93,8 +93,7 @@ function join(groups: Map<Path, Group>, members: readonly Group[]): void {
 }
 
 function withOriginal(group: Group): Group {
-  const aside =
-    [...group.git.keys()].some(kind => isPutAside({ kind })) && group.paths.find(path => /~[^/]*$/.test(path))
+  const aside = [...group.git].some(kind => isPutAside({ kind })) && group.paths.find(path => /~[^/]*$/.test(path))
   const original = aside ? aside.replace(/~[^/]*$/, '') : undefined
   return { ...group, original }
 }

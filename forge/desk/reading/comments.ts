@@ -104,11 +104,13 @@ export class Comments {
    * Makes a function that gives, for the file of a comment, where its lines have moved since: a brace or an empty line
    * is not found by its text. A line whose text is not that of the commit, as of a draft, has not moved.
    */
-  #movesTo(texts: ReadonlyMap<Path, readonly string[]>) {
+  #movesTo(now: ReadonlyMap<Path, readonly string[]>) {
     const known = new Map<string, Promise<(line: number, text: string) => number>>()
     const read = async ({ commit, stored, path }: OnCommit) => {
-      const before = (await this.#linesOf({ kind: 'commit', commit }, [stored.path])).get(stored.path) ?? []
-      const hunks = differingLines(before, texts.get(path) ?? [])
+      // A commit that was rewritten may be gone.
+      const texts = await this.#linesOf({ kind: 'commit', commit }, [stored.path]).catch(() => undefined)
+      const before = texts?.get(stored.path) ?? []
+      const hunks = differingLines(before, now.get(path) ?? [])
       return (line: number, text: string) =>
         isLine(before, line, text) ? placeAfter({ from: line - 1, to: line }, hunks).from + 1 : line
     }

@@ -706,10 +706,19 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await until(async () => (await lineAbove()) === 'Comment on line 10')
     await desk.commit('topic', { 'm.txt': text(['1', '2', '3', '4', '5', ...lines]) }, { message: 'Five lines above' })
     await until(async () => (await lineAbove()) === 'Comment on line 15')
+    const made = await desk.git('rev-parse', 'topic~1')
     // In the commit that it was made at, too.
     await page.getByRole('tab', { name: 'By commit' }).click()
     await page.getByRole('button', { name: 'Three blocks' }).click()
     await until(async () => (await lineAbove()) === 'Comment on line 10')
+    // Where that commit is gone, as after an amend and a clean-up, the comment is still there.
+    const all = { 'm.txt': text(['1', '2', '3', '4', '5', ...lines]) }
+    const amended = await desk.commit('amended', all, { parents: [await desk.git('rev-parse', 'topic~2')] })
+    await desk.git('update-ref', 'refs/heads/topic', amended)
+    await desk.git('gc', '--quiet', '--prune=now')
+    expect(await desk.git('cat-file', '-t', made).catch(() => 'gone')).toBe('gone')
+    const ask = { ask: 'comments', at: { kind: 'branch', branch: 'topic' } } as const
+    expect(await desk.ask(ask)).toEqual([expect.objectContaining({ words: 'The end of two' })])
   })
 
   test('stays at the line that is read when a commit renames its file', async () => {
