@@ -411,18 +411,25 @@ function isAtBox(state: EditorState): boolean {
  * event is not handled.
  */
 function leaveBox(_: FocusEvent, { state, dispatch }: EditorView): false {
-  const anchor = besideBox(state, state.selection.main, -1)
+  const { main, ranges } = state.selection
+  const anchor = ranges.length === 1 ? besideBox(state, main, -1) : undefined
   if (anchor !== undefined) dispatch({ selection: { anchor } })
   return false
 }
 
-/** A key that moves the cursor to the box of a conflict, where it is not visible, moves it past that. */
+/** A key that moves a cursor to the box of a conflict, where it is not visible, moves it past that. */
 function passBox(transaction: Transaction): TransactionSpec | readonly TransactionSpec[] {
   const { startState, newSelection, docChanged } = transaction
   if (docChanged || !transaction.isUserEvent('select')) return transaction
-  const { main } = startState.selection
-  const anchor = besideBox(startState, newSelection.main, newSelection.main.head < main.head ? -1 : 1)
-  return anchor === undefined ? transaction : [transaction, { selection: { anchor }, sequential: true }]
+  const { ranges, mainIndex } = newSelection
+  const before = startState.selection
+  const moved = ranges.map((range, at) => {
+    const { head } = before.ranges[at] ?? before.main
+    const beside = besideBox(startState, range, range.head < head ? -1 : 1)
+    return beside === undefined ? range : EditorSelection.cursor(beside)
+  })
+  if (moved.every((range, at) => range === ranges[at])) return transaction
+  return [transaction, { selection: EditorSelection.create(moved, mainIndex), sequential: true }]
 }
 
 /**
