@@ -1763,8 +1763,11 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     const notice = (words: string) => page.locator('.toast').filter({ hasText: words })
     await notice(`Resolved ${chosen}`).waitFor()
     await hasFocus(versions())
-    await page.keyboard.press('Control+z')
-    await notice(`Press Ctrl Alt Z to undo: resolve ${chosen}`).waitFor()
+    // The desk tells what can be undone a moment after the answer.
+    await until(async () => {
+      await page.keyboard.press('Control+z')
+      return (await notice(`Press Ctrl Alt Z to undo: resolve ${chosen}`).count()) > 0
+    })
     await page.keyboard.press('Control+Alt+z')
     await notice(`Undone: resolve ${chosen}`).waitFor()
     await whole.getByText('Select a version').waitFor()
