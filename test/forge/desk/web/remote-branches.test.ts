@@ -49,7 +49,11 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     expect(await desk.tip('proposed/3.0.0')).toBe(await desk.git('rev-parse', 'origin/proposed/3.0.0'))
     expect(await upstreamOf('proposed/3.0.0')).toBe('origin/proposed/3.0.0')
     const next = await commit(originOf(desk.path), 'proposed/3.0.0', { 'proposed.md': 'two\n' }, { message: 'Again' })
-    await page.keyboard.press('Alt+p')
+    // The desk tells the page of the upstream a moment after the branch is made.
+    await until(async () => {
+      if ((await dialog().count()) === 0) await page.keyboard.press('Alt+p')
+      return (await dialog().count()) > 0
+    })
     await dialog().getByRole('button', { name: 'Pull', exact: true }).click()
     await until(async () => (await desk.tip('proposed/3.0.0')) === next)
   })
