@@ -119,7 +119,9 @@ export async function withNamesBack(objects: Objects, { start, ours, theirs }: M
     const isDraft = ours.files.has(path) || ours.clashes.has(path) || [...back.values()].includes(path)
     if (path === aside || isDraft) continue
     if (!(await isTaken(objects, start, path)) || (await isTaken(objects, theirs, path))) continue
-    if (ours.clashes.has(aside) || !(await entryBeside(objects, theirs, path))) back.set(aside, path)
+    // Only a draft that was made from the file is merged with it: a text of its own would be put together with that.
+    const isOfFile = ours.clashes.get(aside)?.base !== undefined && !ours.files.has(aside)
+    if (isOfFile || !(await entryBeside(objects, theirs, path))) back.set(aside, path)
   }
   if (back.size === 0) return { start, ours, theirs }
   const named = <Value>(all: ReadonlyMap<Path, Value>) => new Map([...all].map(([at, it]) => [back.get(at) ?? at, it]))

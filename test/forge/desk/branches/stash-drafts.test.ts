@@ -256,6 +256,31 @@ test('a file that it renames is renamed in the drafts, with what the branch has 
   expect(work.draftPaths).toEqual(['b.txt'])
 })
 
+test('in a draft that was put aside, what was typed is there once when the file comes back', async () => {
+  await using desk = await makeStash(LINES.with(11, 'stashed'))
+  const before = await desk.git('rev-parse', 'main')
+  await desk.type('11', 'mine')
+  await desk.work.flush()
+  await commit(desk.path, 'main', { 'a.txt': { mode: '120000', content: 'elsewhere' } })
+  await desk.work.look()
+  const path = 'a.txt~draft'
+  await ask(desk.work, 'take side', { branch: 'main', path, side: 'ours' })
+  expect(await desk.apply()).toMatchObject({ conflicts: [path] })
+  const marked = await desk.draft(path)
+  const both = marked?.replace(/^<{7}.*\n/m, '').replace(/^\|{7}[^]*?={7}\n/m, '').replace(/^>{7}.*\n/m, '') ?? ''
+  await settleIn(desk.work, 'main', path, both)
+  await (await edit(desk.work, 'main', path)).type('TOP ', 0)
+  const typed = await desk.draft(path)
+  expect(typed).toContain('TOP 0\n1\n')
+  await desk.git('update-ref', 'refs/heads/main', before)
+  await desk.work.look()
+  const { draftPaths } = await desk.work.branches.work('main')
+  const texts = await Promise.all(draftPaths.map(it => desk.draft(it)))
+  expect(draftPaths).toEqual(['a.txt~draft', 'new.txt'])
+  expect(texts).toEqual([typed, 'new\n'])
+  expect(await desk.draft()).toBe(await desk.git('show', 'main:a.txt').then(it => `${it}\n`))
+})
+
 test('dropping it is an operation: undone, redone, and refused where a terminal was first', async () => {
   await using desk = await makeStash()
   const { stash } = desk
