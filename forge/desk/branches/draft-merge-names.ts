@@ -5,7 +5,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { entriesAt, isFolder } from '../../../core/git/trees.ts'
 import type { Renamed } from '../../operations.ts'
-import { isIn, nameBeforeAside, pathAfter } from '../contract/paths.ts'
+import { foldersAbove, isIn, nameBeforeAside, pathAfter } from '../contract/paths.ts'
 import { originsIn } from './draft-renames.ts'
 import { type Drafts, entryInTip, entryOf, writeDraftTree } from './drafts.ts'
 import type { Merging } from './merged-line-ends.ts'
@@ -138,9 +138,6 @@ async function isTaken(objects: Objects, drafts: Drafts, path: Path): Promise<bo
 }
 
 const isFile = (entry: Entry): boolean => entry !== undefined && !isFolder(entry)
-
-/** The folders that a file is in. */
-const foldersAbove = (path: Path): Path[] => [...path.matchAll(/\//g)].map(({ index }) => path.slice(0, index))
 
 /** A name that neither a file or folder of theirs has, nor a folder of drafts with these paths. */
 async function freeName(objects: Objects, theirs: Drafts, drafts: readonly Path[], name: Path): Promise<Path> {

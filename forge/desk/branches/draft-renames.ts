@@ -5,7 +5,7 @@
 import * as v from 'valibot'
 import type { Path } from '../../../core/git/repository.ts'
 import type { Renamed } from '../../operations.ts'
-import { isIn, pathAfter } from '../contract/paths.ts'
+import { foldersAbove, isIn, pathAfter } from '../contract/paths.ts'
 import { Path as PathSchema } from '../contract/values.ts'
 
 /** The parts of drafts that renames are about. A file without a value is deleted. */
@@ -103,12 +103,6 @@ export function withWhatBelongs(drafts: WithRenames, paths: Iterable<Path>): Set
     for (const folder of foldersAbove(path)) if (all.has(folder)) chosen.add(folder)
   }
   return chosen
-}
-
-function foldersAbove(path: Path): Path[] {
-  const folders: Path[] = []
-  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) folders.push(path.slice(0, at))
-  return folders
 }
 
 // --- In the message of the drafts' commit ---

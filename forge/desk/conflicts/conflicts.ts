@@ -219,8 +219,9 @@ export function wordsFor({ kind, stages, original }: About, sides: Sides): strin
   }
 }
 
-const thing = (mode: string | undefined): string =>
-  mode === '120000' ? 'link' : mode === '160000' ? 'submodule' : 'file'
+/** What an entry of this mode is, in a word. */
+export const thing = (mode: string | undefined): string =>
+  mode === '120000' ? 'link' : mode === '160000' ? 'submodule' : mode === '040000' ? 'folder' : 'file'
 const modeWords = (mode: string | undefined): string => (mode === '100755' ? 'executable' : 'not executable')
 
 async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: MergedTrees) {

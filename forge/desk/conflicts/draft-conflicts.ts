@@ -16,8 +16,9 @@ import type { MergingKind } from '../branches/merging-commits.ts'
 import { entryBeside, isDraftBeside } from '../branches/other-versions.ts'
 import { SETTLE } from '../branches/undo.ts'
 import type { ConflictFile, Merging, MergingFile, WholeSide } from '../contract/merging.ts'
+import { placeLeft } from '../contract/paths.ts'
 import { decodeText } from '../reading/text.ts'
-import { byPath, sideOf, textBySide, wordsFor, wordsOfResolved } from './conflicts.ts'
+import { byPath, sideOf, textBySide, thing, wordsFor, wordsOfResolved } from './conflicts.ts'
 
 /** The name of the draft's side. */
 const DRAFT = 'your draft'
@@ -203,12 +204,21 @@ async function rowOf(work: BranchFiles, path: Path, clash: Clashing): Promise<Me
   const stages = ([base, ours, theirs] as const).flatMap((entry, at) =>
     entry ? [{ ...entry, path, stage: STAGES[at] ?? 1 }] : [],
   )
-  const words = wordsFor({ kind, stages }, { ours: DRAFT, theirs: await theirsOf(work, path) })
+  const sides = { ours: DRAFT, theirs: await theirsOf(work, path) }
+  const words = (theirs ? undefined : await wordsOfAside(work, path, sides.theirs)) ?? wordsFor({ kind, stages }, sides)
   const left = working?.left ?? 1
   const all = working ? await marksIn(work.room.objects, working.marked, working.mark) : 1
   const state = isOpen(clash) ? 'open' : 'settled'
   const more = working ? { marked: working.marked } : { isWholeOpen: true as const }
   return { path, kind, all, left, words, state, ...more }
+}
+
+/** What is in the place of a draft that was put aside, in a sentence; undefined for one that was not. */
+async function wordsOfAside({ room, drafts }: BranchFiles, path: Path, theirs: string): Promise<string | undefined> {
+  const place = placeLeft(path)
+  const there = place === undefined ? undefined : await entryBeside(room.objects, drafts, place)
+  if (place === undefined || !there) return undefined
+  return `${visiblePath(place)} is a ${thing(there.mode)} in ${visiblePath(theirs)}: your draft stands beside it`
 }
 
 const STAGES = [1, 2, 3] as const

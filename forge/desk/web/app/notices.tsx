@@ -398,7 +398,8 @@ function whatOfDrafts(page: Page, branch: string, conflicts: string[]): string {
     return `Files are shown as the AI has them. Its changes are merged onto the new commit when ${until}.`
   }
   if (draftsOf(page, branch).length === 0) return 'There are no drafts.'
-  return `Your drafts merge cleanly with it.${whatIsAside(page, branch)}`
+  const aside = whatIsAside(page, branch)
+  return aside === '' ? 'Your drafts merge cleanly with it.' : `No conflict is left.${aside}`
 }
 
 /** Which drafts have another name since the branch has something else in their places. */

@@ -1,11 +1,11 @@
 /** The file tree of a branch or a commit: the folders loaded so far, the open ones, and the rows. */
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { compareNames } from '../../contract/name-order.ts'
-import { isIn, pathAfter } from '../../contract/paths.ts'
+import { foldersAbove, isIn, pathAfter } from '../../contract/paths.ts'
 import { type FolderEntry, MAX_ENTRIES } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import { FocusWish } from '../ui/focus.ts'
-import { baseName, folderOf, foldersAbove, joinPath, readable } from '../ui/names.ts'
+import { baseName, folderOf, joinPath, readable } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { TypeAhead } from '../ui/type-ahead.ts'
 

@@ -116,12 +116,6 @@ export function joinPath(folder: string, name: string): string {
   return folder ? `${folder}/${name}` : name
 }
 
-/** All folders above a path: a and a/b for a/b/c. */
-export function foldersAbove(path: string): string[] {
-  const parts = path.split('/').slice(0, -1)
-  return parts.map((_, index) => parts.slice(0, index + 1).join('/'))
-}
-
 /** Splits a name into readable pieces at the matched ranges. A range that cuts a character covers all of it. */
 export function markedPieces(name: string, ranges: [number, number][]): { text: string; isFound: boolean }[] {
   const pieces: { text: string; isFound: boolean }[] = []

@@ -378,6 +378,9 @@ test('drafts in a folder where a file came from outside are put aside with it, a
   const { branches } = desk.work
   expect(await drafts(desk)).toEqual(['lib~draft/new.ts', 'lib~draft/one.ts'])
   expect((await branches.work('main')).conflictPaths).toEqual(['lib~draft/one.ts'])
+  expect((await ask(desk.work, 'merging', main))?.files.map(({ words }) => words)).toEqual([
+    'lib is a file in main: your draft stands beside it',
+  ])
   expect(await textOf(desk.work, 'main', 'lib~draft/new.ts')).toBe('mine\n')
   expect([...(await branches.work('main')).drafts.files.keys()]).toEqual(['lib~draft/new.ts'])
   // The tab of an open file follows.

@@ -266,8 +266,7 @@ test('in a draft that was put aside, what was typed is there once when the file 
   const path = 'a.txt~draft'
   await ask(desk.work, 'take side', { branch: 'main', path, side: 'ours' })
   expect(await desk.apply()).toMatchObject({ conflicts: [path] })
-  const marked = await desk.draft(path)
-  const both = marked?.replace(/^<{7}.*\n/m, '').replace(/^\|{7}[^]*?={7}\n/m, '').replace(/^>{7}.*\n/m, '') ?? ''
+  const both = text([...LINES.with(6, 'six').with(11, 'mine'), 'stashed'])
   await settleIn(desk.work, 'main', path, both)
   await (await edit(desk.work, 'main', path)).type('TOP ', 0)
   const typed = await desk.draft(path)

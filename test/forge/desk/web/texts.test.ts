@@ -2,18 +2,12 @@
 import { describe, expect, test } from 'bun:test'
 import { EditorState, Text } from '@codemirror/state'
 import { asBytes } from '../../../../core/git/repository.ts'
+import { foldersAbove } from '../../../../forge/desk/contract/paths.ts'
 import { changeMarks, countsOf } from '../../../../forge/desk/web/editor/change-marks.ts'
 import { mergedMessage } from '../../../../forge/desk/web/page/merged-messages.ts'
 import { diffOf, isWithoutNewline, lineIn } from '../../../../forge/desk/web/review/diff.ts'
 import { movedPosition } from '../../../../forge/desk/web/ui/kept-selection.ts'
-import {
-  foldersAbove,
-  markedPieces,
-  readable,
-  toName,
-  typedName,
-  visible,
-} from '../../../../forge/desk/web/ui/names.ts'
+import { markedPieces, readable, toName, typedName, visible } from '../../../../forge/desk/web/ui/names.ts'
 import { age } from '../../../../forge/desk/web/ui/times.ts'
 import { randomFrom } from '../../../support/random.ts'
 
