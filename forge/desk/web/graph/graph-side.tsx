@@ -76,8 +76,8 @@ function Branches() {
 }
 
 /**
- * The entries in the order that they had when a drag began, while it goes on: no other one comes under the pointer. New
- * ones are the last.
+ * The entries, during a drag in the order that they had when it began, with new ones last: none moves away from under
+ * the pointer.
  */
 function useSteady<Entry>(entries: Entry[], keyOf: (entry: Entry) => string): Entry[] {
   const { drag } = usePage().graph

@@ -15,7 +15,8 @@ describe.skipIf(!hasBrowser)('a notice', () => {
 
   const branches = () => page.getByRole('tablist', { name: 'Branches' })
 
-  test('of a checkout that could not follow offers a new branch, and the window goes on there', async () => {
+  /** Saves a change of README.md in main, which a checkout with a change of its own does not follow: its folder. */
+  const leaveCheckoutBehind = async () => {
     const folder = `${desk.path}-checkout`
     await desk.git('worktree', 'add', '--quiet', folder, 'main')
     await writeFile(`${folder}/README.md`, 'Changed in a terminal.\n')
@@ -23,6 +24,11 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.getByRole('textbox', { name: 'Editor' }).click()
     await page.keyboard.type('x')
     await page.keyboard.press('Control+s')
+    return folder
+  }
+
+  test('of a checkout that could not follow offers a new branch, and the window goes on there', async () => {
+    await leaveCheckoutBehind()
     await page.getByRole('button', { name: 'Save to a new branch instead' }).click()
     const dialog = page.getByRole('dialog', { name: 'Save to a new branch instead' })
     await dialog.getByLabel('Branch name').fill('mine')
@@ -46,13 +52,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
   })
 
   test('of a checkout that could not follow has the new name of a branch that is renamed', async () => {
-    const folder = `${desk.path}-checkout`
-    await desk.git('worktree', 'add', '--quiet', folder, 'main')
-    await writeFile(`${folder}/README.md`, 'Changed in a terminal.\n')
-    await page.getByRole('treeitem', { name: 'README.md' }).click()
-    await page.getByRole('textbox', { name: 'Editor' }).click()
-    await page.keyboard.type('x')
-    await page.keyboard.press('Control+s')
+    const folder = await leaveCheckoutBehind()
     const again = page.getByRole('button', { name: 'Save to a new branch instead' })
     await again.waitFor()
     await page.keyboard.press('Shift+F2')
@@ -338,13 +338,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
 
   test('of a failure stays until it is settled, where it belongs, and never on top of another one', async () => {
     // A checkout that is really behind: one that is only said to be would be gone as soon as the page asks again.
-    const folder = `${desk.path}-checkout`
-    await desk.git('worktree', 'add', '--quiet', folder, 'main')
-    await writeFile(`${folder}/README.md`, 'Changed in a terminal.\n')
-    await page.getByRole('treeitem', { name: 'README.md' }).click()
-    await page.getByRole('textbox', { name: 'Editor' }).click()
-    await page.keyboard.type('x')
-    await page.keyboard.press('Control+s')
+    await leaveCheckoutBehind()
     await page.locator('.middle .notice').getByText('stays behind').waitFor()
     desk.proxy.say({
       say: 'notice',
